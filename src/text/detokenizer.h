@@ -1,0 +1,27 @@
+// Incremental detokenizer: tokens in, whole UTF-8 characters out.
+#pragma once
+
+#include <string>
+
+#include "quern/text/tokenizer.h"
+
+namespace quern::text {
+
+/// One reply's state. Not thread-safe. The tokenizer must outlive it.
+class Detokenizer {
+ public:
+  explicit Detokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// Text that this token completes: never half a character; bytes that can't begin or continue one become U+FFFD as soon
+  /// as that is certain. May be empty.
+  [[nodiscard]] std::string push(TokenId id);
+  /// Bytes of an unfinished character are held back; at the end of a reply they are dropped.
+  [[nodiscard]] bool holds_partial() const { return !held_.empty(); }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string held_;
+  bool first_ = true;
+};
+
+}  // namespace quern::text
