@@ -45,14 +45,16 @@ endforeach()
 
 set(QUERN_INCLUDE_ROOTS ${PROJECT_BINARY_DIR}/include-roots)
 
-# quern_module(<name> [SOURCES ...] [TESTS ...] [PUBLIC <targets>] [PRIVATE <targets>] [TEST_LIBS <targets>])
+# quern_module(<name> [SOURCES ...] [TESTS ...] [SLOW_TESTS ...] [PUBLIC <targets>] [PRIVATE <targets>]
+#              [TEST_LIBS <targets>])
 #
 # Declares the library quern_<name> from src/<name>. Its headers are included as "quern/<name>/x.h" through a root of its
 # own that holds one link, so that a module which isn't on another's list can't be included from it. SOURCES and TESTS are
 # relative to the module's folder; each *.h becomes a unit that includes only that header, so that each compiles alone.
-# TESTS make one executable, quern_<name>_tests, registered with CTest.
+# TESTS make one executable, quern_<name>_tests, registered with CTest under the label unit; SLOW_TESTS, which the thread
+# sanitizer leaves out, make quern_<name>_slow_tests under the label slow.
 function(quern_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;PUBLIC;PRIVATE;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;SLOW_TESTS;PUBLIC;PRIVATE;TEST_LIBS" ${ARGN})
   if(NOT name IN_LIST QUERN_MODULES)
     message(FATAL_ERROR "'${name}' is not in the module list of cmake/QuernModule.cmake")
   endif()
@@ -103,11 +105,18 @@ function(quern_module name)
     add_library(quern_${name}_headers OBJECT ${header_units})
     target_link_libraries(quern_${name}_headers PRIVATE quern_${name} quern_options)
   endif()
-  if(ARG_TESTS)
-    list(TRANSFORM ARG_TESTS PREPEND ${folder}/)
-    add_executable(quern_${name}_tests ${ARG_TESTS})
-    target_link_libraries(quern_${name}_tests PRIVATE quern_${name} quern_options ${ARG_TEST_LIBS} GTest::gmock_main)
-    target_compile_definitions(quern_${name}_tests PRIVATE QUERN_FIXTURES="${PROJECT_SOURCE_DIR}/fixtures")
-    gtest_discover_tests(quern_${name}_tests TEST_PREFIX ${name}. PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+  quern_module_tests(${name} quern_${name}_tests unit "${ARG_TESTS}" "${ARG_TEST_LIBS}")
+  quern_module_tests(${name} quern_${name}_slow_tests slow "${ARG_SLOW_TESTS}" "${ARG_TEST_LIBS}")
+endfunction()
+
+# One test executable of a module; none when `sources` is empty.
+function(quern_module_tests module target label sources libs)
+  if(NOT sources)
+    return()
   endif()
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/${module}/)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE quern_${module} quern_options ${libs} GTest::gmock_main)
+  target_compile_definitions(${target} PRIVATE QUERN_FIXTURES="${PROJECT_SOURCE_DIR}/fixtures")
+  gtest_discover_tests(${target} TEST_PREFIX ${module}. PROPERTIES LABELS ${label} DISCOVERY_TIMEOUT 60)
 endfunction()
