@@ -8,26 +8,14 @@
 #include <cerrno>
 #include <system_error>
 
+#include "quern/os/descriptor.h"
+
 namespace quern::os {
 namespace {
 
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  [[nodiscard]] int value() const { return value_; }
-
- private:
-  int value_;
-};
 
 Result<void> write_all(int descriptor, std::string_view content) {
   while (!content.empty()) {
@@ -44,7 +32,7 @@ Result<void> write_all(int descriptor, std::string_view content) {
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.value() < 0) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), reason(errno));
+  if (!file.valid()) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), reason(errno));
   std::string content;
   std::array<char, 65536> chunk;
   for (;;) {
@@ -62,7 +50,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 Result<void> write_file(const std::filesystem::path& path, std::string_view content) {
   std::string temporary = path.string() + ".XXXXXX";
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.value() < 0) return fail(ErrorCode::kIo, "can't write beside {}: {}", path.string(), reason(errno));
+  if (!file.valid()) return fail(ErrorCode::kIo, "can't write beside {}: {}", path.string(), reason(errno));
   auto written = write_all(file.value(), content);
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = fail(ErrorCode::kIo, "{}", reason(errno));
   if (!written) {
