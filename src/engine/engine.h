@@ -20,7 +20,8 @@ namespace quern::engine {
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
 
-/// What a reply is made with, beside its prompt. A field that the request left out has the model's default already.
+/// What a reply is made with, beside its prompt. A field that the request left out has the model's default already
+/// (ModelInfo::defaults), and `sampling.seed` a random one.
 struct GenerateOptions {
   sampling::SamplingParams sampling;
   std::optional<std::int64_t> max_tokens;  // clamped to the context's room; absent = all the room
@@ -54,6 +55,7 @@ struct TextDelta {
   struct Token {
     TokenLogprob token;
     std::vector<TokenLogprob> top;
+    bool has_logprob = true;  // false for the first token of an echoed prompt: nothing stands before it (null in JSON)
   };
   std::vector<Token> logprobs;  // of the tokens that this text came from, where asked for
 };
