@@ -28,7 +28,7 @@ enum class Encoding : std::uint8_t {
   kQ5K,
   kQ6K,
   kAffine,  // MLX: packed u32 codes, one scale and bias a group, in tensors of their own
-  kMxfp4,   // e2m1 codes packed in u32, one e8m0 scale for 32
+  kMxfp4,   // e2m1 codes packed in u32, one e8m0 scale for 32; its codes here are 2 * value + 16
 };
 
 [[nodiscard]] std::string_view encoding_name(Encoding encoding);
@@ -38,12 +38,12 @@ struct MatrixView {
   Encoding encoding = Encoding::kF32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::span<const std::byte> data;    // floats, GGUF blocks or packed codes; rows * row_bytes()
-  int bits = 0;                       // kAffine: 2, 3, 4, 5, 6 or 8
-  int group = 0;                      // kAffine: 16 to 128 columns
-  DType scale_dtype = DType::kF32;    // kAffine: of scales and biases
-  std::span<const std::byte> scales;  // kAffine: [rows, cols / group]; kMxfp4: u8 [rows, cols / 32]
-  std::span<const std::byte> biases;  // kAffine: as scales
+  std::span<const std::byte> data = {};    // floats, GGUF blocks or packed codes; rows * row_bytes()
+  int bits = 0;                            // kAffine: 2, 3, 4, 5, 6 or 8
+  int group = 0;                           // kAffine: 16 to 128 columns
+  DType scale_dtype = DType::kF32;         // kAffine: of scales and biases
+  std::span<const std::byte> scales = {};  // kAffine: [rows, cols / group]; kMxfp4: u8 [rows, cols / 32]
+  std::span<const std::byte> biases = {};  // kAffine: as scales
 
   /// Bytes of one row of `data`.
   [[nodiscard]] std::size_t row_bytes() const;
@@ -52,8 +52,9 @@ struct MatrixView {
 /// Checks that the shape is one that the encoding can have and that each span has exactly the bytes that follow.
 [[nodiscard]] Result<void> check_matrix(const MatrixView& view);
 
-/// The canonical quantized form: w[r, c] = scale[r, c / group] * code[r, c] + bias[r, c / group], with unsigned codes below
-/// 2^bits. Every quantized encoding maps onto it without loss (K-quants' two scale levels multiply exactly in f32).
+/// The canonical quantized form: w[r, c] = scale[r, c / group] * code[r, c] + bias[r, c / group], with unsigned codes
+/// below 2^bits. Every quantized encoding maps onto it without loss (K-quants' two scale levels multiply exactly in
+/// f32).
 struct AffineForm {
   int bits = 0;
   int group = 0;
