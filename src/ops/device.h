@@ -1,8 +1,9 @@
-// Device: what each operation of a forward pass means, implemented by the scalar reference here, by cpu and, later, by cuda.
+// Device: what each operation of a forward pass means, implemented by the scalar reference here, by cpu and, later, by
+// cuda.
 //
-// Shapes are row-major, outermost first. T tokens of all rows packed together, B rows (sequences), H query heads, G KV heads,
-// D head size, E model size, F feed-forward, V vocabulary, P pages, S tokens a page. Activations are f32.
-// Matmul is y[T,N] = x[T,K] * w[N,K]^T.
+// Shapes are row-major, outermost first. T tokens of all rows packed together, B rows (sequences), H query heads, G KV
+// heads, D head size, E model size, F feed-forward, V vocabulary, P pages, S tokens a page. Activations are f32. Matmul
+// is y[T,N] = x[T,K] * w[N,K]^T.
 //
 // Bits: the result for one token never depends on T, on its row's place, on threads, chunks or page ids. Blocking and
 // reduction order depend on the ISA, the weight's type, N, K and the absolute position of a key only.
@@ -36,25 +37,28 @@ struct Mat {
 
   [[nodiscard]] float* row(std::int64_t r) const { return data + r * stride; }
   /// Columns [first, first + count) of each row.
-  [[nodiscard]] Mat columns(std::int64_t first, std::int64_t count) const { return {data + first, rows, count, stride}; }
+  [[nodiscard]] Mat columns(std::int64_t first, std::int64_t count) const {
+    return {data + first, rows, count, stride};
+  }
 };
 
 /// One sequence's tokens in a packed batch.
 struct BatchRow {
-  std::int32_t first_token = 0;         // index into the packed tokens
-  std::int32_t tokens = 0;              // how many, >= 1; they are consecutive positions
-  std::int32_t first_position = 0;      // position of the first of them = keys already stored
-  std::span<const std::int32_t> pages;  // page ids, for positions [0, first_position + tokens) at least
+  std::int32_t first_token = 0;              // index into the packed tokens
+  std::int32_t tokens = 0;                   // how many, >= 1; they are consecutive positions
+  std::int32_t first_position = 0;           // position of the first of them = keys already stored
+  std::span<const std::int32_t> pages = {};  // page ids, for positions [0, first_position + tokens) at least
 };
 
 /// Tokens of all rows packed into one list; prefill, decode and mixed iterations alike.
 struct Batch {
-  std::span<const std::int32_t> tokens;   // [T] token ids
-  std::span<const BatchRow> rows;         // [B], covering [0, T) in order
-  std::span<const std::int32_t> outputs;  // indices into tokens whose logits are wanted, ascending
+  std::span<const std::int32_t> tokens = {};   // [T] token ids
+  std::span<const BatchRow> rows = {};         // [B], covering [0, T) in order
+  std::span<const std::int32_t> outputs = {};  // indices into tokens whose logits are wanted, ascending
 };
 
-/// One layer's KV pages: keys and values each [P, G, S, D], f16 or (for the reference) f32. Borrows.
+/// One layer's KV pages: keys and values each [P, G, S * D], f16 or (for the reference) f32. How the S * D elements of
+/// one page and head are ordered is the device's affair; a page may be copied or moved whole. Borrows.
 struct KvLayer {
   std::byte* keys = nullptr;
   std::byte* values = nullptr;
@@ -67,25 +71,25 @@ struct KvLayer {
 /// Rotary embedding as tables that the model computes once: angle(position, i) = position * inverse_frequency[i].
 struct Rope {
   enum class Pairing : std::uint8_t { kHalves, kAdjacent };  // (i, i + n/2) as Hugging Face; (2i, 2i + 1)
-  std::span<const float> inverse_frequency;                  // [rotary_dim / 2]; empty = no rotation at all
+  std::span<const float> inverse_frequency = {};             // [rotary_dim / 2]; empty = no rotation at all
   float magnitude = 1.0F;                                    // multiplies sine and cosine (yarn, longrope)
   Pairing pairing = Pairing::kHalves;
 };
 
 struct AttentionShape {
-  std::int32_t heads = 0;       // H
-  std::int32_t kv_heads = 0;    // G, divides H
-  std::int32_t head_dim = 0;    // D
-  float scale = 0.0F;           // multiplies q.k, usually D^-0.5
-  std::int32_t window = 0;      // a query sees its last `window` keys, itself included; 0 = all
-  float softcap = 0.0F;         // > 0: s = softcap * tanh(s / softcap)
+  std::int32_t heads = 0;     // H
+  std::int32_t kv_heads = 0;  // G, divides H
+  std::int32_t head_dim = 0;  // D
+  float scale = 0.0F;         // multiplies q.k, usually D^-0.5
+  std::int32_t window = 0;    // a query sees its last `window` keys, itself included; 0 = all
+  float softcap = 0.0F;       // > 0: s = softcap * tanh(s / softcap)
 };
 
 /// Part of a weight matrix to be packed: rows of `view`, in the order given. Several parts stack along N (fused QKV).
 struct WeightPart {
   tensor::MatrixView view;
   /// Output row r is the view's row row_order[r]; empty = as they are. Undoes what converters permute.
-  std::span<const std::int32_t> row_order;
+  std::span<const std::int32_t> row_order = {};
 };
 
 /// A weight matrix [N, K] in the layout that its device wants. Immutable; shared between threads.

@@ -7,7 +7,8 @@
 
 namespace quern::ops {
 
-/// Plain loops over f32: weights dequantized, activations and KV in f32, one thread. Slow; what others are checked against.
+/// Plain loops over f32: weights dequantized, activations and KV in f32, one thread. Slow; what others are checked
+/// against.
 [[nodiscard]] std::unique_ptr<Device> make_reference_device();
 
 }  // namespace quern::ops
