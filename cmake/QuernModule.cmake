@@ -117,6 +117,7 @@ function(quern_module_tests module target label sources libs)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/${module}/)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE quern_${module} quern_options ${libs} GTest::gmock_main)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # "support/x.h": what tests share
   target_compile_definitions(${target} PRIVATE QUERN_FIXTURES="${PROJECT_SOURCE_DIR}/fixtures")
   gtest_discover_tests(${target} TEST_PREFIX ${module}. PROPERTIES LABELS ${label} DISCOVERY_TIMEOUT 60)
 endfunction()
