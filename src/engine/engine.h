@@ -144,6 +144,8 @@ struct EngineOptions {
   std::optional<std::string> chat_template;  // source, instead of the model's
   std::filesystem::path tokenizer;         // for synthetic: the model whose tokenizer is used (folder or .gguf)
   std::size_t queue_limit = 64;
+  /// Changes the model's own sampling defaults before they stand in ModelInfo; empty = as the model has them.
+  std::function<void(sampling::SamplingParams&)> change_defaults = {};
 };
 
 /// Loads a model and starts its threads. `progress` as model::LoadProgress.
