@@ -132,6 +132,8 @@ class Driver {
     if (auto lease = group_.acquire_execution()) {
       if (!*lease && group_.closed()) return {};  // the wait ended because the group did
       QUERN_ASSIGN(execution_, std::move(*lease));
+      group_.prune_cancelled();  // the wait may have been long
+      held_ = group_.admission_held();
     }
     return {};
   }
