@@ -27,10 +27,13 @@ struct SyntheticSpec {
 [[nodiscard]] Result<SyntheticSpec> parse_synthetic(std::string_view name);
 [[nodiscard]] std::vector<std::string_view> synthetic_shapes();
 
-/// `path`: a .gguf file, a folder with config.json and safetensors, or a synthetic: name. Each tensor's source pages are
-/// dropped once packed, so that the peak stays near the packed size. Cancellable between tensors.
+/// `path`: a .gguf file, a folder with config.json and safetensors, or a synthetic: name. Each tensor's source pages
+/// are dropped once packed, so that the peak stays near the packed size. Cancellable between tensors. `context`: the
+/// longest sequence that will be served, at most the model's; 0 = the model's. Errors: kIo, kInvalidFile,
+/// kUnsupportedFormat, kInvalidRequest (a synthetic: name), the cancellation's own.
 [[nodiscard]] Result<std::unique_ptr<Model>> load_model(const std::string& path, ops::Device& device,
                                                         const LoadProgress& progress = {},
-                                                        const CancellationToken& cancellation = {});
+                                                        const CancellationToken& cancellation = {},
+                                                        std::int64_t context = 0);
 
 }  // namespace quern::model

@@ -18,8 +18,8 @@ namespace quern::model {
 /// Told the share done, 0 to 1, while weights are packed; from the loading thread.
 using LoadProgress = std::function<void(double)>;
 
-/// Where the oracle looks: called with "embedding", "layer.0.attention_norm", "layer.0.q", "layer.0.attention", "layer.0.output" ...
-/// "final_norm", "logits", and the values [T, n] right after they were computed. Tests only.
+/// Where the oracle looks: called with "embedding", "layer.0.attention_norm", "layer.0.q", "layer.0.attention",
+/// "layer.0.output" ... "final_norm", "logits", and the values [T, n] right after they were computed. Tests only.
 using Observer = std::function<void(std::string_view name, ops::Mat values)>;
 
 /// A loaded model. forward() is for one thread at a time.
