@@ -126,8 +126,8 @@ TEST(ExecutionCoordinator, LeasesMayOutliveIt) {
 }
 
 TEST(ExecutionCoordinator, ChangesAreAnnounced) {
+  std::vector<bool> seen;  // outlives the coordinator, which announces its close too
   ExecutionCoordinator coordinator;
-  std::vector<bool> seen;
   coordinator.on_change([&] { seen.push_back(coordinator.exclusive_wanted()); });
   auto lease = coordinator.acquire_exclusive();
   ASSERT_TRUE(lease->release());
