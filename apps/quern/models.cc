@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "quern/model/loader.h"
 #include "starter.h"
 
 namespace quern::app {
@@ -57,8 +58,12 @@ fs::path starter_path(const store::Home& home) {
   return home.models() / kStarterFile;
 }
 
+bool is_synthetic(const ModelChoice& model) {
+  return model::is_synthetic(model.path);
+}
+
 Result<ModelChoice> find_model(const store::Home& home, std::string_view argument) {
-  if (argument.starts_with("synthetic:")) return ModelChoice{std::string(argument), std::string(argument)};
+  if (model::is_synthetic(argument)) return ModelChoice{std::string(argument), std::string(argument)};
   if (argument.empty() || argument == "starter") {
     const fs::path path = starter_path(home);
     if (is_gguf(path)) return ModelChoice{path.stem().string(), path.string()};

@@ -17,6 +17,8 @@ struct ModelChoice {
   std::string path;  // a .gguf file, a folder, or a synthetic: name
 };
 
+[[nodiscard]] bool is_synthetic(const ModelChoice& model);
+
 /// The .gguf files and model folders (those with a config.json) under the home's models, sorted by name: the path below
 /// it, without .gguf. Hidden ones and links out of it are left out.
 [[nodiscard]] std::vector<ModelChoice> local_models(const store::Home& home);
