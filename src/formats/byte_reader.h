@@ -36,12 +36,10 @@ class ByteReader {
   [[nodiscard]] const std::string& field() const { return field_; }
   [[nodiscard]] std::size_t offset() const { return offset_; }
   [[nodiscard]] std::size_t remaining() const { return bytes_.size() - offset_; }
-  [[nodiscard]] std::size_t offset_of(const char* text) const {
-    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(text) - bytes_.data());
-  }
 
   /// The next `size` bytes.
   [[nodiscard]] Result<std::span<const std::byte>> take(std::uint64_t size) {
+    last_ = offset_;
     if (size > remaining()) return invalid(fmt::format("needs {} bytes, {} are left", size, remaining()));
     const auto part = bytes_.subspan(offset_, static_cast<std::size_t>(size));
     offset_ += part.size();
@@ -62,9 +60,9 @@ class ByteReader {
     return std::string_view(reinterpret_cast<const char*>(part.data()), part.size());
   }
 
-  /// The error that stands at the cursor.
+  /// An error of what was read, or couldn't be read, last.
   [[nodiscard]] std::unexpected<Error> invalid(std::string_view what) const {
-    return fail(ErrorCode::kInvalidFile, "{}: {} at byte {}: {}", file_, field_, offset_, what);
+    return fail(ErrorCode::kInvalidFile, "{}: {} at byte {}: {}", file_, field_, last_, what);
   }
 
  private:
@@ -72,6 +70,7 @@ class ByteReader {
   std::string_view file_;
   std::string field_;
   std::size_t offset_ = 0;
+  std::size_t last_ = 0;  // where the last value begins
 };
 
 }  // namespace quern::formats

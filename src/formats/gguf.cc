@@ -163,7 +163,7 @@ Result<void> read_shape(ByteReader& reader, std::vector<std::int64_t>& shape, st
   for (std::uint32_t i = 0; i < dimensions; ++i) {
     QUERN_ASSIGN(const auto size, reader.read<std::uint64_t>());
     if (size == 0 || size > static_cast<std::uint64_t>(INT64_MAX)) {
-      return reader.invalid(fmt::format("dimension {} is {}", i, size));
+      return reader.invalid(fmt::format("dimension {} is {}, expected 1 to {}", i, size, INT64_MAX));
     }
     if (__builtin_mul_overflow(elements, size, &elements) || elements > static_cast<std::uint64_t>(INT64_MAX)) {
       return reader.invalid(fmt::format("the product of the dimensions up to {} overflows", i));
@@ -173,12 +173,16 @@ Result<void> read_shape(ByteReader& reader, std::vector<std::int64_t>& shape, st
   return {};
 }
 
-Result<Description> read_description(ByteReader& reader, std::uint64_t index, const std::string& file) {
+Result<Description> read_description(ByteReader& reader, std::map<std::string_view, std::size_t>& index,
+                                     const std::string& file) {
   Description description;
   GgufTensor& tensor = description.tensor;
-  reader.enter(fmt::format("tensor[{}] name", index));
+  reader.enter(fmt::format("tensor[{}] name", index.size()));
   QUERN_ASSIGN(tensor.name, reader.read_string(kMaxTensorNameLength));
   if (tensor.name.empty()) return reader.invalid("an empty name");
+  if (!index.emplace(tensor.name, index.size()).second) {
+    return reader.invalid(fmt::format("{} is given twice", printable(tensor.name)));
+  }
   reader.enter(fmt::format("tensor {}", printable(tensor.name)));
   std::uint64_t elements = 0;
   QUERN_TRY(read_shape(reader, tensor.shape, elements));
@@ -258,22 +262,18 @@ Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, std::string n
 
   QUERN_ASSIGN(const auto parts, file.integer("split.count", 0, UINT16_MAX));
   if (parts.value_or(1) > 1) {
-    return fail(ErrorCode::kUnsupportedFormat,
-                "{}: split.count is {}: one part of a split model, merge the parts first", *file.name_, *parts);
+    return file.wrong("split.count", fmt::format("one of {} parts of a split model, merge them first", *parts),
+                      ErrorCode::kUnsupportedFormat);
   }
   QUERN_ASSIGN(const auto given, file.integer("general.alignment", kMinAlignment, kMaxAlignment));
   const auto alignment = static_cast<std::uint64_t>(given.value_or(kDefaultAlignment));
   if (!std::has_single_bit(alignment)) {
-    return file.wrong(file.metadata_.find("general.alignment")->first,
-                      fmt::format("{} is not a power of two", alignment));
+    return file.wrong("general.alignment", fmt::format("{} is not a power of two", alignment));
   }
 
   std::vector<Description> descriptions;
   for (std::uint64_t i = 0; i < header.tensors; ++i) {
-    QUERN_ASSIGN(auto description, read_description(reader, i, *file.name_));
-    if (!file.index_.emplace(description.tensor.name, i).second) {
-      return reader.invalid("a second tensor of this name");
-    }
+    QUERN_ASSIGN(auto description, read_description(reader, file.index_, *file.name_));
     descriptions.push_back(std::move(description));
   }
   const std::size_t data_begin = (reader.offset() + alignment - 1) / alignment * alignment;

@@ -81,8 +81,9 @@ class GgufFile {
 
  private:
   static constexpr double kLargest = std::numeric_limits<double>::max();
-  /// The error of a value: `key` points into the file, so it tells where.
-  [[nodiscard]] std::unexpected<Error> wrong(std::string_view key, std::string_view what) const;
+  /// The error of a key that is there.
+  [[nodiscard]] std::unexpected<Error> wrong(std::string_view key, std::string_view what,
+                                             ErrorCode code = ErrorCode::kInvalidFile) const;
 
   std::shared_ptr<const std::string> name_;   // arrays point to it
   std::shared_ptr<const os::MemoryMap> map_;  // null for parse()

@@ -101,9 +101,9 @@ const GgufValue* GgufFile::find(std::string_view key) const {
   return found == metadata_.end() ? nullptr : &found->second;
 }
 
-std::unexpected<Error> GgufFile::wrong(std::string_view key, std::string_view what) const {
+std::unexpected<Error> GgufFile::wrong(std::string_view key, std::string_view what, ErrorCode code) const {
   const auto stored = metadata_.find(key)->first;  // this one points into the file
-  return fail(ErrorCode::kInvalidFile, "{}: metadata {} at byte {}: {}", *name_, printable(key),
+  return fail(code, "{}: metadata {} at byte {}: {}", *name_, printable(key),
               reinterpret_cast<const std::byte*>(stored.data()) - bytes_.data(), what);
 }
 

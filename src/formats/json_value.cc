@@ -1,6 +1,9 @@
 // parse_json over nlohmann's SAX parser, and JsonField.
 #include "quern/formats/json_value.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -79,9 +82,11 @@ class Builder {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
-    std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ...: ..."
-    if (const auto id = what.find("] "); id != std::string_view::npos) what.remove_prefix(id + 2);
-    return refuse(text_offset_ + (position == 0 ? 0 : position - 1), fmt::format("not JSON: {}", what.substr(0, 200)));
+    std::string what = error.what();  // "[json.exception.parse_error.101] parse error at ...: ... last read: ..."
+    if (const auto id = what.find("] "); id != std::string::npos) what.erase(0, id + 2);
+    what.resize(std::min(what.size(), std::size_t{200}));
+    std::ranges::replace_if(what, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return refuse(text_offset_ + (position == 0 ? 0 : position - 1), fmt::format("not JSON: {}", what));
   }
 
  private:
@@ -184,10 +189,12 @@ Result<JsonValue> parse_json(std::string_view text, std::string_view file, const
   return fail(ErrorCode::kInvalidFile, "{}: at byte {}: {}", file, builder.problem_offset(), problem);
 }
 
-JsonField JsonField::child(const JsonValue& value, std::string path) const {
+JsonField JsonField::child(const JsonValue& value, std::string_view key) const {
+  const auto plain = [](char c) { return (std::isalnum(static_cast<unsigned char>(c)) != 0) || c == '_'; };
   JsonField field = *this;
   field.value_ = &value;
-  field.path_ = std::move(path);
+  if (!path_.empty()) field.path_ += '.';
+  field.path_ += std::ranges::all_of(key, plain) ? std::string(key) : printable(key);
   return field;
 }
 
@@ -204,7 +211,7 @@ Result<std::optional<JsonField>> JsonField::find(std::string_view key) const {
   if (object == nullptr) return expected("an object");
   const auto found = object->find(key);
   if (found == object->end() || std::holds_alternative<std::nullptr_t>(found->second.content)) return std::nullopt;
-  return child(found->second, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+  return child(found->second, key);
 }
 
 Result<JsonField> JsonField::at(std::string_view key) const {
@@ -218,7 +225,12 @@ Result<std::vector<JsonField>> JsonField::list() const {
   if (list == nullptr) return expected("a list");
   std::vector<JsonField> fields;
   fields.reserve(list->size());
-  for (const JsonValue& element : *list) fields.push_back(child(element, fmt::format("{}[{}]", path_, fields.size())));
+  for (const JsonValue& element : *list) {
+    JsonField field = *this;
+    field.value_ = &element;
+    field.path_ += fmt::format("[{}]", fields.size());
+    fields.push_back(std::move(field));
+  }
   return fields;
 }
 
@@ -227,10 +239,7 @@ Result<std::vector<std::pair<std::string_view, JsonField>>> JsonField::members()
   if (object == nullptr) return expected("an object");
   std::vector<std::pair<std::string_view, JsonField>> fields;
   fields.reserve(object->size());
-  for (const auto& [key, value] : *object) {
-    std::string name = printable(key);
-    fields.emplace_back(key, child(value, path_.empty() ? std::move(name) : fmt::format("{}.{}", path_, name)));
-  }
+  for (const auto& [key, value] : *object) fields.emplace_back(key, child(value, key));
   return fields;
 }
 

@@ -69,7 +69,7 @@ class JsonField {
   }
 
  private:
-  [[nodiscard]] JsonField child(const JsonValue& value, std::string path) const;
+  [[nodiscard]] JsonField child(const JsonValue& value, std::string_view key) const;
   [[nodiscard]] std::unexpected<Error> expected(std::string_view what) const;
 
   const JsonValue* value_;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as the reference implementation
 constexpr std::size_t kMaxDimensions = 8;
-constexpr JsonLimits kHeaderLimits = {.bytes = kMaxHeaderBytes, .depth = 3, .values = 2'000'000};
+constexpr JsonLimits kHeaderLimits = {.bytes = kMaxHeaderBytes, .depth = 8, .values = 2'000'000};
 constexpr JsonLimits kIndexLimits = {.bytes = std::size_t{64} << 20, .depth = 8, .values = 1'000'000};
 constexpr std::size_t kMaxShards = 4096;
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
@@ -164,7 +164,6 @@ Result<SafeTensors> SafeTensors::parse(std::span<const std::byte> bytes, std::st
   reader.enter("header length");
   QUERN_ASSIGN(const auto length, reader.read<std::uint64_t>());
   if (length > kMaxHeaderBytes) {
-    reader.enter("header");
     return reader.invalid(fmt::format("{} bytes, the limit is {}", length, kMaxHeaderBytes));
   }
   reader.enter("header");
