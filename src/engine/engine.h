@@ -28,7 +28,7 @@ struct GenerateOptions {
   std::int64_t min_tokens = 0;             // end-of-sequence and stops don't end the reply before
   bool ignore_eos = false;
   std::vector<std::string> stops;
-  std::int32_t n = 1;             // choices
+  std::int32_t n = 1;              // choices
   std::int32_t top_logprobs = -1;  // -1 = no logprobs, 0 to 20 = the token's own and that many of the best
   bool echo = false;               // completions: the prompt comes first in the text
 };
@@ -70,7 +70,8 @@ struct GenerateStats {
   double decode_ms = 0.0;   // first token to the last
 };
 
-/// The reply's events: Started, then deltas and Finished of each choice, then Done; or Failed at any point, then nothing.
+/// The reply's events: Started, then deltas and Finished of each choice, then Done; or Failed at any point, then
+/// nothing.
 struct ReplyStarted {
   std::int64_t prompt_tokens = 0;  // the prompt was valid and is admitted to the queue: a stream may open now
 };
@@ -125,7 +126,8 @@ class Engine {
   /// request comes as ReplyFailed, never after ReplyStarted: kInvalidRequest, kContextLengthExceeded (both numbers).
   /// Refused at once, without any event: kQueueFull, kServerClosing.
   [[nodiscard]] virtual Result<void> chat(ChatRequest request, ReplySink sink, CancellationToken cancellation) = 0;
-  [[nodiscard]] virtual Result<void> complete(CompletionRequest request, ReplySink sink, CancellationToken cancellation) = 0;
+  [[nodiscard]] virtual Result<void> complete(CompletionRequest request, ReplySink sink,
+                                              CancellationToken cancellation) = 0;
 
   /// Refuses new work from now on; what runs goes on. Idempotent.
   virtual void stop_admission() = 0;
@@ -138,11 +140,11 @@ struct EngineOptions {
   std::string model_id;  // what to call it
   std::string isa = "auto";
   bool exact = false;
-  int threads = 0;                        // 0 = the cores that this process may use
-  std::optional<std::int64_t> context;    // less than the model's
-  std::optional<std::uint64_t> kv_bytes;  // instead of the default budget
+  int threads = 0;                           // 0 = the cores that this process may use
+  std::optional<std::int64_t> context;       // less than the model's
+  std::optional<std::uint64_t> kv_bytes;     // instead of the default budget
   std::optional<std::string> chat_template;  // source, instead of the model's
-  std::filesystem::path tokenizer;         // for synthetic: the model whose tokenizer is used (folder or .gguf)
+  std::filesystem::path tokenizer;           // for synthetic: the model whose tokenizer is used (folder or .gguf)
   std::size_t queue_limit = 64;
   /// Changes the model's own sampling defaults before they stand in ModelInfo; empty = as the model has them.
   std::function<void(sampling::SamplingParams&)> change_defaults = {};
