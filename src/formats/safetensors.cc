@@ -179,6 +179,7 @@ Result<SafeTensors> SafeTensors::parse(std::span<const std::byte> bytes, std::st
   std::vector<Placed> placed;
   for (const auto& [key, field] : members) {
     if (key == "__metadata__") {
+      if (field.is<std::nullptr_t>()) continue;  // MLX writes null for none
       QUERN_ASSIGN(const auto entries, field.members());
       for (const auto& [entry, value] : entries) {
         QUERN_ASSIGN(const auto value_text, value.string());

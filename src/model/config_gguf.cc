@@ -76,7 +76,12 @@ Result<void> read_scaling(const GgufFile& file, const Metadata& metadata, ModelC
   if (scaling.kind == Kind::kYarn) {
     QUERN_ASSIGN(scaling.beta_fast, metadata.number("rope.scaling.yarn_beta_fast", 1e-3, 1e6, scaling.beta_fast));
     QUERN_ASSIGN(scaling.beta_slow, metadata.number("rope.scaling.yarn_beta_slow", 1e-3, 1e6, scaling.beta_slow));
-    QUERN_ASSIGN(const double more, metadata.number("rope.scaling.attn_factor", 1e-3, 1e3, 1.0));
+    QUERN_ASSIGN(const double more, metadata.number("rope.scaling.yarn_attn_factor", 1e-3, 1e3, 1.0));
+    QUERN_ASSIGN(const double mix, metadata.number("rope.scaling.yarn_ext_factor", -1e6, 1e6, 1.0));
+    if (mix >= 0.0 && mix != 1.0) {  // below 0: unset
+      return fail(ErrorCode::kUnsupportedFormat, "{}: rope.scaling.yarn_ext_factor {}, only 1 is known", file.name(),
+                  mix);
+    }
     scaling.attention_factor = more * yarn_attention_factor(scaling.factor);
   }
   if (scaling.kind == Kind::kLongrope) {
