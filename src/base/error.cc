@@ -27,6 +27,7 @@ constexpr std::array kTable = {
     Row{ErrorCode::kMethodNotAllowed, 405, "method_not_allowed"},
     Row{ErrorCode::kConflict, 409, "conflict"},
     Row{ErrorCode::kBodyTooLarge, 413, "body_too_large"},
+    Row{ErrorCode::kHeadersTooLarge, 431, "headers_too_large"},
     Row{ErrorCode::kUnsupportedMediaType, 415, "unsupported_media_type"},
     Row{ErrorCode::kQueueFull, 429, "queue_full"},
     Row{ErrorCode::kCancelled, 499, "request_cancelled"},

@@ -21,6 +21,7 @@ enum class ErrorCode : std::uint8_t {
   kMethodNotAllowed,
   kConflict,
   kBodyTooLarge,
+  kHeadersTooLarge,
   kUnsupportedMediaType,
   kQueueFull,
   kCancelled,             // whoever asked has gone away, or asked to stop

@@ -27,6 +27,9 @@ struct ServerLimits {
   std::chrono::milliseconds idle_time{75'000};    // between requests
   std::chrono::milliseconds unsent_time{30'000};  // without the client taking a byte
   std::chrono::milliseconds silence{15'000};      // until a stream gets a comment
+  /// After a client has closed its sending side, until it is asked whether it still listens: a closed one answers with
+  /// a reset, one that is half closed drops the question (a comment, or an interim 100 response).
+  std::chrono::milliseconds half_closed{1'000};
 };
 
 struct ServerOptions {
@@ -66,7 +69,7 @@ class Server {
 
  private:
   class Core;
-  std::shared_ptr<Core> core_;
+  std::unique_ptr<Core> core_;
 };
 
 }  // namespace quern::server

@@ -1,0 +1,2 @@
+// Asio's functions, compiled once.
+#include <boost/asio/impl/src.hpp>

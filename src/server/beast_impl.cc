@@ -1,0 +1,2 @@
+// Beast's functions, compiled once.
+#include <boost/beast/src.hpp>
