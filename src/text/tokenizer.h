@@ -21,6 +21,8 @@ using TokenId = std::int32_t;
 class Tokenizer {
  public:
   /// A model folder with tokenizer.json (tokenizer_config.json and generation_config.json beside it are read too).
+  /// kIo when a file can't be read, kInvalidFile names it and what is wrong, kUnsupportedFormat a kind that isn't
+  /// known.
   [[nodiscard]] static Result<std::unique_ptr<Tokenizer>> from_folder(const std::filesystem::path& folder);
   /// GGUF metadata. kUnsupportedFormat names a tokenizer.ggml.model or .pre that isn't known.
   [[nodiscard]] static Result<std::unique_ptr<Tokenizer>> from_gguf(const formats::GgufFile& file);
@@ -35,8 +37,9 @@ class Tokenizer {
   /// encode(), with BOS in front where the model's configuration wants one and the text's own first token isn't it.
   [[nodiscard]] Result<std::vector<TokenId>> encode_prompt(std::string_view text, Special special) const;
 
-  /// The bytes that a token stands for in a reply (byte-level and byte-fallback tokens undone; may be part of a character).
-  /// Special tokens give nothing. `first` = nothing precedes it, so that a SentencePiece prefix space is dropped.
+  /// The bytes that a token stands for in a reply (byte-level and byte-fallback tokens undone; may be part of a
+  /// character). Special tokens give nothing. `first` = nothing precedes it, so that a SentencePiece prefix space is
+  /// dropped.
   [[nodiscard]] virtual std::string token_bytes(TokenId id, bool first) const = 0;
   /// The vocabulary's own text of a token, special ones too; nothing for an id outside.
   [[nodiscard]] virtual std::optional<std::string> token_text(TokenId id) const = 0;
@@ -52,7 +55,10 @@ class Tokenizer {
   /// End-of-sequence set: tokenizer's, generation_config.json's, the template's end-of-turn.
   [[nodiscard]] virtual std::span<const TokenId> eos_set() const = 0;
 
-  /// Text of the whole list, as Hugging Face's decode with skip_special_tokens.
+  /// BOS rule for tokens that are a whole prompt: none or one as the model's configuration says, never two.
+  void put_bos(std::vector<TokenId>& ids) const;
+
+  /// Text of the whole list, as Hugging Face's decode with skip_special_tokens: what isn't UTF-8 becomes U+FFFD.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 };
 
