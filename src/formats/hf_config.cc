@@ -1,8 +1,7 @@
 // Hugging Face's JSON files: typed look-ups over the parsed text.
 #include "quern/formats/hf_config.h"
 
-#include <algorithm>
-#include <array>
+#include <limits>
 
 #include "quern/formats/json_value.h"
 #include "quern/formats/printable.h"
@@ -12,6 +11,7 @@ namespace quern::formats {
 namespace {
 
 constexpr JsonLimits kLimits{};
+constexpr std::size_t kMaxList = 65'536;
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 // Overlays what `field` gives.
@@ -20,8 +20,8 @@ Result<void> read_rope(const JsonField& field, HfRopeScaling& rope) {
   for (const auto& [key, value] : members) {
     if (value.is<std::int64_t>() || value.is<double>()) {
       QUERN_ASSIGN(rope.numbers[std::string(key)], value.number(-kLargest, kLargest));
-    } else if (key == "short_factor" || key == "long_factor") {
-      QUERN_ASSIGN(const auto factors, value.list());
+    } else if ((key == "short_factor" || key == "long_factor") && !value.is<std::nullptr_t>()) {
+      QUERN_ASSIGN(const auto factors, value.list(kMaxList));
       auto& out = key == "short_factor" ? rope.short_factor : rope.long_factor;
       out.clear();
       for (const JsonField& factor : factors) {
@@ -142,7 +142,7 @@ Result<void> read_templates(const JsonField& field, std::map<std::string, std::s
     templates.emplace("default", text);
     return {};
   }
-  QUERN_ASSIGN(const auto list, field.list());
+  QUERN_ASSIGN(const auto list, field.list(kMaxList));
   for (const JsonField& entry : list) {
     QUERN_ASSIGN(const auto name_field, entry.at("name"));
     QUERN_ASSIGN(const auto name, name_field.string());
@@ -166,7 +166,7 @@ Result<HfConfig> HfConfig::parse(std::string_view json, std::string name) {
   config.model_type_ = std::move(model_type).value_or("");
   QUERN_ASSIGN(const auto architectures, field.find("architectures"));
   if (architectures) {
-    QUERN_ASSIGN(const auto names, architectures->list());
+    QUERN_ASSIGN(const auto names, architectures->list(kMaxList));
     for (const JsonField& one : names) {
       QUERN_ASSIGN(const auto text, one.string());
       config.architectures_.emplace_back(text);
@@ -207,7 +207,7 @@ Result<std::optional<std::vector<std::int64_t>>> HfConfig::integers(std::string_
                                                                     std::int64_t high) const {
   return optional_member(JsonField(*root_, name_), field,
                          [&](const JsonField& at) -> Result<std::vector<std::int64_t>> {
-                           QUERN_ASSIGN(const auto list, at.list());
+                           QUERN_ASSIGN(const auto list, at.list(kMaxList));
                            std::vector<std::int64_t> values;
                            for (const JsonField& element : list) {
                              QUERN_ASSIGN(values.emplace_back(), element.integer(low, high));
@@ -234,7 +234,7 @@ Result<GenerationConfig> parse_generation_config(std::string_view json, std::str
   if (eos) {
     std::vector<JsonField> ids{*eos};
     if (eos->is<JsonValue::List>()) {
-      QUERN_ASSIGN(ids, eos->list());
+      QUERN_ASSIGN(ids, eos->list(kMaxList));
     }
     for (const JsonField& field : ids) {
       QUERN_ASSIGN(const auto id, field.integer(0, INT32_MAX));

@@ -220,9 +220,10 @@ Result<JsonField> JsonField::at(std::string_view key) const {
   return *std::move(found);
 }
 
-Result<std::vector<JsonField>> JsonField::list() const {
+Result<std::vector<JsonField>> JsonField::list(std::size_t most) const {
   const auto* const list = std::get_if<JsonValue::List>(&value_->content);
   if (list == nullptr) return expected("a list");
+  if (list->size() > most) return invalid(fmt::format("a list of {}, the limit is {}", list->size(), most));
   std::vector<JsonField> fields;
   fields.reserve(list->size());
   for (const JsonValue& element : *list) {

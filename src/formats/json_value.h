@@ -22,7 +22,7 @@ struct JsonValue {
   std::size_t offset = 0;  // of its first byte in the file
 };
 
-/// What a text may hold at most. A value takes at most some 150 bytes beside its own text, so `values` bounds memory.
+/// What a text may hold at most. A value takes at most some 200 bytes beside its own text, so `values` bounds memory.
 struct JsonLimits {
   std::size_t bytes = std::size_t{16} << 20;
   std::size_t depth = 32;
@@ -46,8 +46,8 @@ class JsonField {
   [[nodiscard]] Result<std::optional<JsonField>> find(std::string_view key) const;
   /// The same, where absent is an error.
   [[nodiscard]] Result<JsonField> at(std::string_view key) const;
-  /// The elements of this list.
-  [[nodiscard]] Result<std::vector<JsonField>> list() const;
+  /// The elements of this list; more than `most` are kInvalidFile.
+  [[nodiscard]] Result<std::vector<JsonField>> list(std::size_t most) const;
   /// The members of this object, in the order of their names; null ones too.
   [[nodiscard]] Result<std::vector<std::pair<std::string_view, JsonField>>> members() const;
 

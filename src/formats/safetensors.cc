@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as the reference implementation
 constexpr std::size_t kMaxDimensions = 8;
-constexpr JsonLimits kHeaderLimits = {.bytes = kMaxHeaderBytes, .depth = 8, .values = 2'000'000};
+constexpr JsonLimits kHeaderLimits = {.bytes = kMaxHeaderBytes, .depth = 8, .values = 1'000'000};
 constexpr JsonLimits kIndexLimits = {.bytes = std::size_t{64} << 20, .depth = 8, .values = 1'000'000};
 constexpr std::size_t kMaxShards = 4096;
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
@@ -34,10 +34,7 @@ Result<std::uint64_t> read_bytes(const JsonField& shape, const JsonField& dtype,
   if (!known)
     return dtype.error(ErrorCode::kUnsupportedFormat, fmt::format("dtype {} isn't supported", printable(name)));
   tensor.dtype = *known;
-  QUERN_ASSIGN(const auto dimensions, shape.list());
-  if (dimensions.size() > kMaxDimensions) {
-    return shape.invalid(fmt::format("{} dimensions, the limit is {}", dimensions.size(), kMaxDimensions));
-  }
+  QUERN_ASSIGN(const auto dimensions, shape.list(kMaxDimensions));
   std::uint64_t bytes = tensor::dtype_bytes(*known);
   for (const JsonField& dimension : dimensions) {
     QUERN_ASSIGN(const auto size, dimension.integer(0, INT64_MAX));
@@ -56,7 +53,7 @@ Result<Placed> read_tensor(const JsonField& field, std::uint64_t data_bytes) {
   QUERN_ASSIGN(const auto shape, field.at("shape"));
   QUERN_ASSIGN(const auto bytes, read_bytes(shape, dtype, placed.tensor));
   QUERN_ASSIGN(const auto offsets, field.at("data_offsets"));
-  QUERN_ASSIGN(const auto pair, offsets.list());
+  QUERN_ASSIGN(const auto pair, offsets.list(2));
   if (pair.size() != 2) return offsets.invalid(fmt::format("{} numbers, expected begin and end", pair.size()));
   QUERN_ASSIGN(const auto begin, pair[0].integer(0, INT64_MAX));
   QUERN_ASSIGN(const auto end, pair[1].integer(0, INT64_MAX));

@@ -21,7 +21,8 @@ std::string reason(int error) {
 }  // namespace
 
 Result<MemoryMap> MemoryMap::open(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a named pipe doesn't wait for its other end. It means nothing to a regular file.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), reason(errno));
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) {

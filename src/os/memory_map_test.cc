@@ -2,6 +2,7 @@
 #include "quern/os/memory_map.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
@@ -35,6 +36,16 @@ TEST(MemoryMap, AnEmptyFileHasNoBytes) {
   const auto map = MemoryMap::open(path);
   ASSERT_TRUE(map);
   EXPECT_TRUE(map->bytes().empty());
+}
+
+TEST(MemoryMap, ANamedPipeIsRefusedWithoutWaiting) {
+  const auto path = scratch("map_pipe");
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto map = MemoryMap::open(path);
+  ASSERT_FALSE(map);
+  EXPECT_EQ(map.error().code, ErrorCode::kIo);
+  EXPECT_TRUE(map.error().message.ends_with("not a regular file")) << map.error().message;
 }
 
 TEST(MemoryMap, MissingFilesAndFoldersAreNamed) {
