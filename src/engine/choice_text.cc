@@ -36,7 +36,7 @@ ChoiceText::Piece ChoiceText::echo(std::span<const text::TokenId> prompt,
 ChoiceText::Piece ChoiceText::push(text::TokenId token, const std::optional<sampling::Logprobs>& logprobs) {
   std::string text = detokenizer_.push(token);
   std::string bytes = tokenizer_->token_bytes(token, first_);
-  if (!bytes.empty()) first_ = false;
+  if (!tokenizer_->is_special(token)) first_ = false;
   list(token, std::move(bytes), text.size(), logprobs ? &*logprobs : nullptr, logprobs.has_value());
   if (++tokens_ < min_tokens_) return show(std::move(text), false, false);
   text::StopMatcher::Step step = matcher_.push(text);

@@ -31,8 +31,8 @@ Result<void> check_options(const GenerateOptions& options, bool chat, std::int32
   QUERN_TRY(sampling::check_params(options.sampling, vocab));
   QUERN_TRY(check_range("n", options.n, 1, kMostChoices));
   QUERN_TRY(check_range("top_logprobs", options.top_logprobs, -1, kMostTopLogprobs));
-  QUERN_TRY(check_range("min_tokens", options.min_tokens, 0, options.max_tokens.value_or(kAny)));
   if (options.max_tokens) QUERN_TRY(check_range("max_tokens", *options.max_tokens, chat ? 1 : 0, kAny));
+  QUERN_TRY(check_range("min_tokens", options.min_tokens, 0, options.max_tokens.value_or(kAny)));
   return {};
 }
 
