@@ -35,4 +35,4 @@ docs: build      ## write docs/options.md from the option table
 	$(QUERN) --help-markdown > docs/options.md
 
 clean:           ## remove what was built
-	rm -rf build bridge/target
+	rm -rf build

@@ -1,9 +1,9 @@
 /* quern_bridge: tokenizers and chat templates of Rust, behind a small C ABI.
  *
- * Text is UTF-8 as pointer and length, never ended by NUL. What a call hands out in a quern_buffer or quern_ids belongs to
- * the bridge: the caller gives it back with the matching free function. A function that fails writes nothing but `error`
- * (a message for people, to be freed like any buffer). No panic leaves a call: it becomes QUERN_INTERNAL. Objects are
- * immutable once made, and may be used by any number of threads at once. No call starts a thread.
+ * Text is UTF-8 as pointer and length, never ended by NUL. What a call hands out in a quern_buffer or quern_ids belongs
+ * to the bridge: the caller gives it back with the matching free function. A function that fails writes nothing but
+ * `error` (a message for people, to be freed like any buffer). No panic leaves a call: it becomes QUERN_INTERNAL.
+ * Objects are immutable once made, and may be used by any number of threads at once. No call starts a thread.
  */
 #ifndef QUERN_BRIDGE_H
 #define QUERN_BRIDGE_H
@@ -74,10 +74,11 @@ typedef struct quern_vocabulary {
   const uint8_t* types; /* null: all normal */
   const float* scores;  /* null: none; needed by the SentencePiece kinds */
   size_t token_count;
-  const quern_bytes* merges; /* "left right", best first; byte-level BPE needs them, SentencePiece BPE derives absent ones */
+  /* "left right", best first; byte-level BPE needs them, SentencePiece BPE derives absent ones */
+  const quern_bytes* merges;
   size_t merge_count;
-  quern_bytes pre;         /* the pre-tokenizer's name; byte-level BPE */
-  bool add_space_prefix;   /* SentencePiece kinds */
+  quern_bytes pre;       /* the pre-tokenizer's name; byte-level BPE */
+  bool add_space_prefix; /* SentencePiece kinds */
   bool remove_extra_spaces;
   quern_bytes character_map; /* SentencePiece's compiled normalization; empty for none */
   int32_t unknown_id;        /* -1: none */
@@ -85,7 +86,8 @@ typedef struct quern_vocabulary {
 
 /* tokenizer.json. */
 quern_status quern_tokenizer_from_json(quern_bytes json, quern_tokenizer** out, quern_buffer* error);
-quern_status quern_tokenizer_from_vocabulary(const quern_vocabulary* vocabulary, quern_tokenizer** out, quern_buffer* error);
+quern_status quern_tokenizer_from_vocabulary(const quern_vocabulary* vocabulary, quern_tokenizer** out,
+                                             quern_buffer* error);
 void quern_tokenizer_free(quern_tokenizer* tokenizer);
 
 /* Token ids of `text`; adds none of its own. `plain`: special-token text is text like any other. */
@@ -122,13 +124,14 @@ typedef struct quern_chat {
   quern_bytes variables; /* JSON object, empty for none: bos_token and the like, and the caller's own */
   bool add_generation_prompt;
   bool continue_final_message;
-  int64_t now_s;         /* what strftime_now sees: local time as seconds since 1970-01-01 00:00 */
+  int64_t now_s; /* what strftime_now sees: local time as seconds since 1970-01-01 00:00 */
 } quern_chat;
 
 /* Renders. With a tokenizer, special-token text inside messages and tools is plain text and `ids` is filled; without
  * one, `ids` may be null. QUERN_INVALID with the template's own message for what it refuses. */
-quern_status quern_template_render(const quern_template* parsed, const quern_chat* chat, const quern_tokenizer* tokenizer,
-                                   quern_buffer* text, quern_ids* ids, quern_buffer* error);
+quern_status quern_template_render(const quern_template* parsed, const quern_chat* chat,
+                                   const quern_tokenizer* tokenizer, quern_buffer* text, quern_ids* ids,
+                                   quern_buffer* error);
 
 #ifdef __cplusplus
 }

@@ -180,7 +180,9 @@ impl<'a> Specials<'a> {
     fn find(&self, text: &str, from: usize) -> Option<usize> {
         let begins = |at: &usize| {
             let with_first = self.by_first.get(&text.as_bytes()[*at]);
-            with_first.is_some_and(|specials| specials.iter().any(|special| text.as_bytes()[*at..].starts_with(special.as_bytes())))
+            with_first.is_some_and(|specials| {
+                specials.iter().any(|special| text.as_bytes()[*at..].starts_with(special.as_bytes()))
+            })
         };
         (from..text.len()).find(begins)
     }

@@ -79,8 +79,9 @@ fn adapt(instructions: &mut Instructions<'static>) {
     while let Some(instruction) = instructions.get_mut(index) {
         let replaced = match *instruction {
             Instruction::Rem => Some(Instruction::ApplyFilter(environment::REMAINDER, Some(2), NOT_CACHED)),
-            Instruction::GetAttr(name) => environment::dict_attribute(name)
-                .map(|filter| Instruction::ApplyFilter(filter, Some(1), NOT_CACHED)),
+            Instruction::GetAttr(name) => {
+                environment::dict_attribute(name).map(|filter| Instruction::ApplyFilter(filter, Some(1), NOT_CACHED))
+            }
             _ => None,
         };
         if let Some(replaced) = replaced {
@@ -103,7 +104,13 @@ fn describe(error: &minijinja::Error) -> Error {
     let mut message = format!("{NAME}: {}", error.kind());
     let names_no_values = matches!(
         error.kind(),
-        SyntaxError | UnknownFilter | UnknownTest | UnknownFunction | UnknownMethod | MissingArgument | TooManyArguments
+        SyntaxError
+            | UnknownFilter
+            | UnknownTest
+            | UnknownFunction
+            | UnknownMethod
+            | MissingArgument
+            | TooManyArguments
     );
     if let (true, Some(detail)) = (names_no_values, error.detail()) {
         message += &format!(": {detail}");

@@ -13,13 +13,25 @@ enum Step {
     ByteLevel,
     /// `<0xAB>` is that byte.
     ByteFallback,
-    Replace { from: String, to: String },
+    Replace {
+        from: String,
+        to: String,
+    },
     /// At most `count` of `content` are dropped at the beginning of a text.
-    StripFirst { content: char, count: usize },
+    StripFirst {
+        content: char,
+        count: usize,
+    },
     /// The replacement character is a space; at the beginning of a text it's dropped where one is prepended.
-    Metaspace { replacement: char, drop_first: bool },
+    Metaspace {
+        replacement: char,
+        drop_first: bool,
+    },
     /// A token without the prefix begins a word.
-    WordPiece { prefix: String, cleanup: bool },
+    WordPiece {
+        prefix: String,
+        cleanup: bool,
+    },
     /// Tokens are words.
     Words,
 }
@@ -110,7 +122,9 @@ fn apply(step: &Step, bytes: &[u8], first: bool) -> Option<Vec<u8>> {
     match step {
         Step::ByteLevel => text.chars().map(|c| BYTE_OF_CHAR.get(c as usize).copied().flatten()).collect(),
         Step::ByteFallback => fallback_byte(text).map(|byte| vec![byte]),
-        Step::Replace { from, to } if !from.is_empty() && text.contains(from) => Some(text.replace(from, to).into_bytes()),
+        Step::Replace { from, to } if !from.is_empty() && text.contains(from) => {
+            Some(text.replace(from, to).into_bytes())
+        }
         Step::Replace { .. } => None,
         Step::StripFirst { content, count } if first => {
             let dropped: usize = text.chars().take(*count).take_while(|c| c == content).map(char::len_utf8).sum();

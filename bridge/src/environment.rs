@@ -160,7 +160,14 @@ fn raise_exception(message: &Value) -> Result<Value, Error> {
 }
 
 fn to_json(value: &Value, options: &Kwargs, sentinel: Option<char>) -> Result<String, Error> {
-    let mut style = JsonStyle { ensure_ascii: false, sort_keys: false, indent: None, item: ", ".into(), key: ": ".into(), sentinel };
+    let mut style = JsonStyle {
+        ensure_ascii: false,
+        sort_keys: false,
+        indent: None,
+        item: ", ".into(),
+        key: ": ".into(),
+        sentinel,
+    };
     style.ensure_ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false);
     style.sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
     let indent: Option<Value> = options.get("indent")?;

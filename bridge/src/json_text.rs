@@ -132,7 +132,11 @@ fn number(value: &Value) -> String {
     match f64::try_from(value.clone()) {
         Ok(float) if !value.is_integer() && float.is_nan() => "NaN".into(),
         Ok(float) if !value.is_integer() && float.is_infinite() => {
-            if float > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+            if float > 0.0 {
+                "Infinity".into()
+            } else {
+                "-Infinity".into()
+            }
         }
         _ => python::text(value),
     }
@@ -172,10 +176,7 @@ mod tests {
         let value = Value::from("\"\\/\u{1}\u{7f}\u{e9}\u{1f600}\u{fdd0}<&>");
         assert_eq!(write(&value, &style()).unwrap(), "\"\\\"\\\\/\\u0001\u{7f}\u{e9}\u{1f600}\u{fdd0}<&>\"");
         let ascii = JsonStyle { ensure_ascii: true, sentinel: Some('\u{fdd0}'), ..style() };
-        assert_eq!(
-            write(&value, &ascii).unwrap(),
-            "\"\\\"\\\\/\\u0001\\u007f\\u00e9\\ud83d\\ude00\u{fdd0}<&>\""
-        );
+        assert_eq!(write(&value, &ascii).unwrap(), "\"\\\"\\\\/\\u0001\\u007f\\u00e9\\ud83d\\ude00\u{fdd0}<&>\"");
     }
 
     #[test]

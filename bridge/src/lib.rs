@@ -43,9 +43,8 @@ impl Bytes {
     /// # Safety
     /// As `get`.
     unsafe fn text<'a>(self) -> Result<&'a str> {
-        std::str::from_utf8(unsafe { self.get() }).map_err(|error| {
-            Error::Invalid(format!("text that isn't UTF-8 at byte {}", error.valid_up_to()))
-        })
+        std::str::from_utf8(unsafe { self.get() })
+            .map_err(|error| Error::Invalid(format!("text that isn't UTF-8 at byte {}", error.valid_up_to())))
     }
 }
 

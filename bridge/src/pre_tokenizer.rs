@@ -124,7 +124,12 @@ const RECIPES: &[Recipe] = &[
         nfc: false,
         whole_words: false,
     },
-    Recipe { names: &["bloom", "poro-chat", "gpt3-finnish"], cuts: &[Cut::Regex(BLOOM)], nfc: false, whole_words: false },
+    Recipe {
+        names: &["bloom", "poro-chat", "gpt3-finnish"],
+        cuts: &[Cut::Regex(BLOOM)],
+        nfc: false,
+        whole_words: false,
+    },
     Recipe {
         names: &["viking"],
         cuts: &[Cut::Regex(BLOOM), Cut::Digits { individual: true }],

@@ -221,8 +221,10 @@ mod tests {
     #[test]
     fn strings_print_quoted_inside_lists_only() {
         assert_eq!(text(&Value::from("it's")), "it's");
-        assert_eq!(text(&Value::from(vec!["it's", "a\"'b", "\n\u{0}\u{a0}\u{301}\u{e000}\u{1f600}"])),
-            "[\"it's\", 'a\"\\'b', '\\n\\x00\\xa0\u{301}\\ue000\u{1f600}']");
+        assert_eq!(
+            text(&Value::from(vec!["it's", "a\"'b", "\n\u{0}\u{a0}\u{301}\u{e000}\u{1f600}"])),
+            "[\"it's\", 'a\"\\'b', '\\n\\x00\\xa0\u{301}\\ue000\u{1f600}']"
+        );
     }
 
     #[test]

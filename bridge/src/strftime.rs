@@ -4,7 +4,17 @@ use std::fmt::Write;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -166,7 +176,10 @@ mod tests {
         let moment = 1_709_209_805; // 2024-02-29 12:30:05, a Thursday
         assert_eq!(strftime("%d %b %Y", moment), "29 Feb 2024");
         assert_eq!(strftime("%A, %B %-d, %Y %I:%M:%S %p", moment), "Thursday, February 29, 2024 12:30:05 PM");
-        assert_eq!(strftime("%F %T %j %U %W %u %w %y %e|%^a|%%|%q|%", moment), "2024-02-29 12:30:05 060 08 09 4 4 24 29|THU|%|%q|%");
+        assert_eq!(
+            strftime("%F %T %j %U %W %u %w %y %e|%^a|%%|%q|%", moment),
+            "2024-02-29 12:30:05 060 08 09 4 4 24 29|THU|%|%q|%"
+        );
         assert_eq!(strftime("%Y-%m-%d %H", -1), "1969-12-31 23");
         assert_eq!(strftime("%c", 0), "Thu Jan  1 00:00:00 1970");
     }

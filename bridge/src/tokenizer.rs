@@ -54,15 +54,8 @@ impl Tokenizer {
         plain.set_encode_special_tokens(true);
         let ids = inner.get_vocab(true);
         let prefix_id = prefix_id(&inner)?;
-        let mut tokenizer = Self {
-            inner,
-            plain,
-            ids,
-            entries: Vec::new(),
-            arena: Vec::new(),
-            special_texts: Vec::new(),
-            prefix_id,
-        };
+        let mut tokenizer =
+            Self { inner, plain, ids, entries: Vec::new(), arena: Vec::new(), special_texts: Vec::new(), prefix_id };
         tokenizer.fill_table(&decoding)?;
         Ok(tokenizer)
     }
@@ -83,8 +76,7 @@ impl Tokenizer {
             let bytes_range = append(&mut self.arena, &bytes)?;
             let first_bytes = if first == bytes { bytes_range.clone() } else { append(&mut self.arena, &first)? };
             let text_range = append(&mut self.arena, text.as_bytes())?;
-            self.entries[id as usize] =
-                Some(Entry { text: text_range, bytes: bytes_range, first_bytes, special });
+            self.entries[id as usize] = Some(Entry { text: text_range, bytes: bytes_range, first_bytes, special });
             if special {
                 self.special_texts.push(text.clone());
             }

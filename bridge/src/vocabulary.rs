@@ -4,10 +4,8 @@ use ahash::AHashMap;
 use tokenizers::models::bpe::BPE;
 use tokenizers::models::unigram::Unigram;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::{
-    BertNormalizer, NormalizerWrapper, Precompiled, Prepend, Replace, Sequence, Strip,
-};
 use tokenizers::normalizers::replace::ReplacePattern;
+use tokenizers::normalizers::{BertNormalizer, NormalizerWrapper, Precompiled, Prepend, Replace, Sequence, Strip};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{AddedToken, ModelWrapper};
 
@@ -185,7 +183,8 @@ impl Vocabulary<'_> {
             return Err(Error::Invalid(format!("{} scores for {} tokens", self.scores.len(), self.tokens.len())));
         }
         self.unknown_text()?;
-        let scored = self.tokens.iter().zip(self.scores).map(|(token, score)| ((*token).to_string(), f64::from(*score)));
+        let scored =
+            self.tokens.iter().zip(self.scores).map(|(token, score)| ((*token).to_string(), f64::from(*score)));
         let has_bytes = self.types.contains(&TokenType::Byte);
         let unknown = self.unknown_id.map(|id| id as usize);
         let model = Unigram::from(scored.collect(), unknown, has_bytes).map_err(Error::invalid)?;

@@ -14,8 +14,8 @@ namespace internal {
 struct CancellationState;
 }
 
-/// Gives a subscription back when destroyed: once `reset` or the destructor has returned, the callback isn't running and
-/// never will (on the thread that runs the callback itself it returns at once).
+/// Gives a subscription back when destroyed: once `reset` or the destructor has returned, the callback isn't running
+/// and never will (on the thread that runs the callback itself it returns at once).
 class CancellationSubscription {
  public:
   CancellationSubscription() = default;

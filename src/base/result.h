@@ -40,9 +40,8 @@ template <class... Args>
   } while (false)
 
 /// `QUERN_ASSIGN(auto file, open(path));` declares or assigns the value, or returns the error.
-#define QUERN_ASSIGN(target, expression) \
-  QUERN_ASSIGN_INNER(QUERN_CONCAT(quern_result_, __LINE__), target, expression)
-#define QUERN_ASSIGN_INNER(result, target, expression)             \
-  auto result = (expression);                                      \
-  if (!result) return ::quern::fail(std::move(result).error());    \
+#define QUERN_ASSIGN(target, expression) QUERN_ASSIGN_INNER(QUERN_CONCAT(quern_result_, __LINE__), target, expression)
+#define QUERN_ASSIGN_INNER(result, target, expression)          \
+  auto result = (expression);                                   \
+  if (!result) return ::quern::fail(std::move(result).error()); \
   target = std::move(result).value()

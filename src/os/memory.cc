@@ -53,7 +53,8 @@ std::optional<fs::path> group_folder(std::string_view controller) {
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
     const std::string path = line.substr(second + 1);
-    const bool matches = controller.empty() ? names == ",," : names.find("," + std::string(controller) + ",") != std::string::npos;
+    const bool matches =
+        controller.empty() ? names == ",," : names.find("," + std::string(controller) + ",") != std::string::npos;
     if (!matches) continue;
     fs::path folder = controller.empty() ? fs::path("/sys/fs/cgroup") : fs::path("/sys/fs/cgroup") / controller;
     folder += path == "/" ? "" : path;
@@ -62,7 +63,8 @@ std::optional<fs::path> group_folder(std::string_view controller) {
   return std::nullopt;
 }
 
-// Visits a group's folder and each one above it. In a container the path of the host may not exist: the mount itself does.
+// Visits a group's folder and each one above it. In a container the path of the host may not exist: the mount itself
+// does.
 template <class Visit>
 void each_group(std::string_view controller, Visit visit) {
   const auto start = group_folder(controller);

@@ -8,7 +8,7 @@ namespace quern::os {
 
 struct MemoryStatus {
   std::uint64_t total_bytes = 0;
-  std::uint64_t available_bytes = 0;                      // what the system could give now, in this control group too
+  std::uint64_t available_bytes = 0;                       // what the system could give now, in this control group too
   std::optional<std::uint64_t> control_group_limit_bytes;  // the tightest limit above this process
 };
 [[nodiscard]] MemoryStatus memory_status();

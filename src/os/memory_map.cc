@@ -24,7 +24,7 @@ Result<MemoryMap> MemoryMap::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a named pipe doesn't wait for its other end. It means nothing to a regular file.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), reason(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
     const int error = errno;
     ::close(descriptor);
@@ -40,7 +40,8 @@ Result<MemoryMap> MemoryMap::open(const std::filesystem::path& path) {
     void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     const int error = errno;
     ::close(descriptor);
-    if (address == MAP_FAILED) return fail(ErrorCode::kIo, "can't map {} ({} bytes): {}", path.string(), size, reason(error));
+    if (address == MAP_FAILED)
+      return fail(ErrorCode::kIo, "can't map {} ({} bytes): {}", path.string(), size, reason(error));
     map.bytes_ = {static_cast<const std::byte*>(address), size};
   } else {
     ::close(descriptor);

@@ -7,8 +7,8 @@
 
 namespace quern::os {
 
-/// Runs `body` on a new thread whose name (15 characters at most, as the system allows) shows in debuggers and top. Every
-/// signal is blocked in it, so that only main handles them. An exception that escapes `body` ends the process.
+/// Runs `body` on a new thread whose name (15 characters at most, as the system allows) shows in debuggers and top.
+/// Every signal is blocked in it, so that only main handles them. An exception that escapes `body` ends the process.
 class Thread {
  public:
   Thread() = default;
