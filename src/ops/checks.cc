@@ -19,7 +19,7 @@ void check_same(const Mat& a, const Mat& b) {
 
 void check_batch(const Batch& batch, const KvLayer& kv, tensor::DType kv_dtype, const AttentionShape& shape) {
   QUERN_CHECK(shape.heads > 0 && shape.kv_heads > 0 && shape.head_dim > 0 && shape.heads % shape.kv_heads == 0);
-  QUERN_CHECK(shape.window >= 0);
+  QUERN_CHECK(shape.head_dim <= kMaxHeadDim && shape.window >= 0);
   QUERN_CHECK(kv.dtype == kv_dtype && kv.kv_heads == shape.kv_heads && kv.head_dim == shape.head_dim);
   std::int64_t next = 0;
   for (const BatchRow& row : batch.rows) {

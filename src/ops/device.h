@@ -27,6 +27,8 @@ namespace quern::ops {
 inline constexpr int kPageTokens = 16;
 /// Keys that attention reduces as one block, at absolute positions [i * 256, (i + 1) * 256).
 inline constexpr int kKeyBlock = 256;
+/// The largest head size that a device must take.
+inline constexpr int kMaxHeadDim = 512;
 
 /// A matrix of activations, rows of `cols` floats that start `stride` floats apart. Borrows.
 struct Mat {
