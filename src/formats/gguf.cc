@@ -147,8 +147,8 @@ Result<std::map<std::string_view, GgufValue>> read_metadata(ByteReader& reader, 
     if (key.empty()) return reader.invalid("an empty key");
     if (metadata.contains(key)) return reader.invalid(fmt::format("{} is given twice", printable(key)));
     reader.enter(fmt::format("metadata {}", printable(key)));
-    QUERN_ASSIGN(auto value, read_value(reader, key, file));
-    metadata.emplace(key, std::move(value));
+    QUERN_ASSIGN(const auto value, read_value(reader, key, file));
+    metadata.emplace(key, value);
   }
   return metadata;
 }

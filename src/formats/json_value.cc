@@ -50,7 +50,7 @@ class Builder {
   Builder(std::string_view text, const JsonLimits& limits, std::size_t text_offset)
       : text_(text), limits_(limits), text_offset_(text_offset), read_to_(text.data()), done_(text.data()) {}
 
-  [[nodiscard]] Cursor begin() { return {text_.data(), &read_to_}; }
+  [[nodiscard]] Cursor begin() { return {read_to_, &read_to_}; }  // before anything was read
   [[nodiscard]] Cursor end() { return {text_.data() + text_.size(), &read_to_}; }
   [[nodiscard]] JsonValue& root() { return root_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
