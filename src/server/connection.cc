@@ -148,9 +148,9 @@ Connection::Task<bool> Connection::read_head(RequestReader& reader) {
   ResponseForm form;  // for what can't be read
   form.date = shared_.clock.wall_now();
   form.request_id = request_id({});
-  TimePoint deadline = now() + (first_ ? shared_.limits.header_time : shared_.limits.idle_time);
-  bool begun = first_;
-  first_ = false;
+  const bool fresh = std::exchange(first_, false);  // its time runs from the start, and while draining it may still ask
+  TimePoint deadline = now() + (fresh ? shared_.limits.header_time : shared_.limits.idle_time);
+  bool begun = fresh;
   idle_ = true;
   while (!reader.has_head()) {
     if (!input_.empty()) {
@@ -161,8 +161,8 @@ Connection::Task<bool> Connection::read_head(RequestReader& reader) {
       input_.erase(0, *taken);
       if (reader.has_head()) break;
     }
-    const bool between = input_.empty() && shared_.draining;
-    if (lost() || end_of_input_ || between || now() >= deadline) co_return false;
+    const bool drained = !begun && shared_.draining;
+    if (lost() || end_of_input_ || drained || now() >= deadline) co_return false;
     start_read();
     co_await wait_until(deadline);
   }
@@ -215,7 +215,9 @@ Connection::Task<bool> Connection::respond(HttpResponse response, ResponseForm f
 }
 
 Connection::Task<bool> Connection::generate(GenerationPlan plan, ResponseForm form) {
-  generation_.emplace(std::move(plan), shared_.limits.unsent_bytes, [weak = weak_from_this()] {
+  // A body is collected whole whatever its size: its events wait only for this strand.
+  const std::size_t bound = plan.stream ? shared_.limits.unsent_bytes : SIZE_MAX;
+  generation_.emplace(std::move(plan), bound, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->post(&Connection::notify);
   });
   const bool again = co_await relay(std::move(form));

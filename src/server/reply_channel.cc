@@ -6,6 +6,9 @@
 namespace quern::server {
 namespace {
 
+// While nothing is being written, what waits is the io threads' delay and not the client's: much more may.
+constexpr std::size_t kBurst = 64;
+
 // Near enough to what the event becomes on the wire.
 std::size_t size_of(const engine::ReplyEvent& event) {
   constexpr std::size_t kPerEvent = 64;
@@ -26,7 +29,7 @@ void ReplyChannel::push(std::size_t request, engine::ReplyEvent&& event) {
   if (!wake_ || overflowed_) return;
   const bool was_empty = items_.empty();
   waiting_bytes_ += size_of(event);
-  if (writing_ && waiting_bytes_ > unsent_bytes_) {
+  if (waiting_bytes_ / (writing_ ? 1 : kBurst) > unsent_bytes_) {
     overflowed_ = true;
     items_.clear();
   } else {
