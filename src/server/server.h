@@ -57,7 +57,7 @@ class Server {
   /// Binds, listens, starts the io threads. The bound port; kIo when the address can't be had. Once. Warns on the log
   /// when the address isn't a loopback one.
   [[nodiscard]] Result<std::uint16_t> start();
-  /// The model is ready: from now on work is accepted.
+  /// The model is ready: from now on work is accepted. After start().
   void set_engine(std::shared_ptr<engine::Engine> engine);
   /// The clean end: not ready and new work 503 from now on, idle connections closed at once, the engine's admission
   /// stopped. Returns when the last running reply has ended, at the latest a moment after `timeout` or after `force`
