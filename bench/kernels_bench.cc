@@ -90,6 +90,26 @@ BENCHMARK(attention)
     ->Args({2048, 512})
     ->UseRealTime();
 
+/// Operands: encoding, N, K.
+void pack(benchmark::State& state) {
+  const auto device = bench_device();
+  const test::WeightKind kind{.encoding = static_cast<tensor::Encoding>(state.range(0))};
+  const test::RandomMatrix w(kind, state.range(1), state.range(2), 1);
+  const std::vector<ops::WeightPart> parts = {w.part()};
+  for (auto _ : state) benchmark::DoNotOptimize(device->pack(parts));
+  state.counters["weights/s"] =
+      benchmark::Counter(static_cast<double>(state.range(1) * state.range(2)) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+  state.SetLabel(kind.name());
+}
+BENCHMARK(pack)
+    ->ArgNames({"encoding", "N", "K"})
+    ->Args({static_cast<std::int64_t>(tensor::Encoding::kQ4_1), 3072, 576})
+    ->Args({static_cast<std::int64_t>(tensor::Encoding::kQ8_0), 49152, 576})
+    ->Args({static_cast<std::int64_t>(tensor::Encoding::kBf16), 3072, 576})
+    ->Args({static_cast<std::int64_t>(tensor::Encoding::kQ4K), 4096, 2048})
+    ->UseRealTime();
+
 }  // namespace
 }  // namespace quern::cpu
 
