@@ -118,6 +118,7 @@ class LineReader::Implementation {
 
   bool read_edited(const std::string& prompt, std::string& line) {
     prompt_ = prompt;
+    el_set(editor_, EL_PREP_TERM, 1);  // before the prompt shows, or what is typed at once meets the wrong mode
     int length = 0;
     const char* const typed = el_gets(editor_, &length);
     if (typed == nullptr || length <= 0) {

@@ -39,13 +39,13 @@ Result<int> run_ls(const Options& options, const std::vector<std::string>&) {
   for (const ModelChoice& model : local_models(home)) {
     const auto header = read_header(model);
     if (header) {
-      lines.push_back({model.name, format_size(header->bytes), header->architecture, header->quantization,
-                       std::to_string(header->context), model.path});
+      lines.push_back({model.name, format_size(header->bytes), header->config.architecture, header->quantization,
+                       std::to_string(header->config.context), model.path});
       listed.push_back({{"name", model.name},
                         {"bytes", header->bytes},
-                        {"architecture", header->architecture},
+                        {"architecture", header->config.architecture},
                         {"weights", header->quantization},
-                        {"context", header->context},
+                        {"context", header->config.context},
                         {"path", model.path}});
     } else {
       const std::string reason = one_line(header.error().message);

@@ -8,7 +8,6 @@
 #include "quern/formats/gguf.h"
 #include "quern/formats/hf_config.h"
 #include "quern/formats/safetensors.h"
-#include "quern/model/config.h"
 
 namespace quern::app {
 namespace {
@@ -23,19 +22,19 @@ std::string heaviest(const std::map<std::string, std::uint64_t>& bytes_by_kind) 
 
 Result<ModelHeader> gguf_header(const fs::path& path) {
   QUERN_ASSIGN(const auto file, formats::GgufFile::open(path));
-  QUERN_ASSIGN(const auto config, model::config_from_gguf(file));
+  QUERN_ASSIGN(auto config, model::config_from_gguf(file));
   std::map<std::string, std::uint64_t> bytes;
   for (const auto& tensor : file.tensors())
     bytes[std::string(tensor::encoding_name(tensor.encoding))] += tensor.data.size();
-  return ModelHeader{config.architecture, heaviest(bytes), config.context, fs::file_size(path)};
+  return ModelHeader{std::move(config), heaviest(bytes), fs::file_size(path)};
 }
 
 Result<ModelHeader> folder_header(const fs::path& path) {
   QUERN_ASSIGN(const auto hf, formats::HfConfig::open(path));
-  QUERN_ASSIGN(const auto config, model::config_from_hf(hf));
+  QUERN_ASSIGN(auto config, model::config_from_hf(hf));
   QUERN_ASSIGN(const auto weights, formats::SafeTensors::open(path));
   std::map<std::string, std::uint64_t> bytes;
-  ModelHeader header{config.architecture, {}, config.context, 0};
+  ModelHeader header{std::move(config), {}, 0};
   for (const auto& [name, tensor] : weights.tensors()) {
     bytes[std::string(tensor::dtype_name(tensor.dtype))] += tensor.data.size();
     header.bytes += tensor.data.size();

@@ -6,15 +6,15 @@
 
 #include "models.h"
 #include "quern/base/result.h"
+#include "quern/model/config.h"
 
 namespace quern::app {
 
 /// What a model's headers say.
 struct ModelHeader {
-  std::string architecture;
+  model::ModelConfig config;
   std::string quantization;  // of most of its bytes
-  std::int64_t context = 0;
-  std::uint64_t bytes = 0;  // of its files
+  std::uint64_t bytes = 0;   // of its files
 };
 
 /// Reads headers only. The parsers' errors.

@@ -20,7 +20,7 @@ struct ModelChoice {
 [[nodiscard]] bool is_synthetic(const ModelChoice& model);
 
 /// The .gguf files and model folders (those with a config.json) under the home's models, sorted by name: the path below
-/// it, without .gguf. Hidden ones and links out of it are left out.
+/// it, without .gguf. Hidden ones are left out.
 [[nodiscard]] std::vector<ModelChoice> local_models(const store::Home& home);
 
 /// The starter's place in the home, whether it is there or not.
