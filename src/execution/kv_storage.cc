@@ -16,6 +16,7 @@ std::size_t plane_page_bytes(const model::ModelConfig& config, tensor::DType dty
 KvStorage::KvStorage(const model::ModelConfig& config, tensor::DType dtype, std::int32_t pages)
     : plane_page_bytes_(plane_page_bytes(config, dtype)) {
   using Plane = tensor::Buffer<std::byte>;
+  planes_.reserve(2U * static_cast<std::size_t>(config.layers));  // references to planes stay good while they are added
   for (std::int32_t layer = 0; layer < config.layers; ++layer) {
     Plane& keys = planes_.emplace_back(plane_page_bytes_ * static_cast<std::size_t>(pages), Plane::Fill::kNone);
     Plane& values = planes_.emplace_back(plane_page_bytes_ * static_cast<std::size_t>(pages), Plane::Fill::kNone);
