@@ -20,7 +20,8 @@ Result<ResidentModel> load_resident_model(const ResidentModelOptions& options,
                cpu::make_cpu_device({.isa = options.isa,
                                      .threads = resident.threads,
                                      .compute = options.exact ? cpu::Compute::kExact : cpu::Compute::kInt8}));
-  QUERN_ASSIGN(auto model, model::load_model(options.model, *device, progress, cancellation));
+  QUERN_ASSIGN(auto model,
+               model::load_model(options.model, *device, progress, cancellation, options.context.value_or(0)));
   resident.device = device->name();
   resident.weight_bytes = model->weight_bytes();
 
