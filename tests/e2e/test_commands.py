@@ -134,7 +134,7 @@ def test_generate_streams_the_continuation():
 
 
 def test_generate_with_the_template_stops_and_seed():
-    chat = ("generate", "starter", "What is the capital of France?", "--chat")
+    chat = ("generate", "starter", "Tell me the capital of France.", "--chat")
     answer = run(*chat, "--temperature", 0, "--max-tokens", 24)
     assert "Paris" in answer.stdout
     cut = run(*chat, "--temperature", 0, "--max-tokens", 24, "--stop", "Paris")

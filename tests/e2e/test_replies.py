@@ -2,7 +2,7 @@
 
 import pytest
 
-QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+QUESTION = [{"role": "user", "content": "Tell me the capital of France."}]
 
 
 def ask(client, **fields):

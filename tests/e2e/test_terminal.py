@@ -79,7 +79,7 @@ def chat(starter):
 
 
 def test_answers_and_remembers(chat):
-    chat.type("What is the capital of France?\r")
+    chat.type("Tell me the capital of France.\r")
     assert "Paris" in chat.wait_for(r"\[\d+ tokens.*context \d+ of 8192\]")
     first = _used(chat)
     chat.wait_for(PROMPT)
@@ -90,7 +90,7 @@ def test_answers_and_remembers(chat):
     chat.type("/reset\r")
     chat.wait_for("starts over")
     chat.wait_for(PROMPT)
-    chat.type("What is the capital of France?\r")
+    chat.type("Tell me the capital of France.\r")
     chat.wait_for(r"\[\d+ tokens.*context \d+ of 8192\]")
     assert _used(chat) == first, "nothing is remembered"
     chat.wait_for(PROMPT)
@@ -175,10 +175,10 @@ def test_ctrl_c_while_loading_ends_it():
 
 def test_plain_input_gives_plain_answers(starter):
     result = run("chat", starter, "--temperature", 0, "--max-tokens", 24,
-                 stdin="What is the capital of France?\nAnd what is it famous for?\n")
+                 stdin="Tell me the capital of France.\nAnd what is it famous for?\n")
     assert result.returncode == 0, result.stderr
     assert "Paris" in result.stdout
     assert PROMPT not in result.stdout and "\x1b" not in result.stdout
-    alone = run("chat", starter, "--temperature", 0, "--max-tokens", 24, stdin="What is the capital of France?")
+    alone = run("chat", starter, "--temperature", 0, "--max-tokens", 24, stdin="Tell me the capital of France.")
     assert result.stdout.startswith(alone.stdout)
     assert len(result.stdout) > len(alone.stdout)
