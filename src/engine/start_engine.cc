@@ -1,5 +1,6 @@
 // start_engine: tokenizer, template, weights and pages from what the options name.
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,19 +22,44 @@ namespace fs = std::filesystem;
 struct TextParts {
   std::unique_ptr<const text::Tokenizer> tokenizer;
   std::optional<std::string> chat_template;
+  std::string bos;  // texts that the template sees
+  std::string eos;
+  std::map<std::string, std::string> others;
   formats::GenerationConfig generation;
 };
 
+constexpr std::size_t kConfigLimitBytes = 16 << 20;
+
+std::string text_of(const text::Tokenizer& tokenizer, std::optional<text::TokenId> id) {
+  return id ? tokenizer.token_text(*id).value_or("") : std::string();
+}
+
+/// A model that doesn't say which of its end-of-sequence tokens is *the* one: the lowest.
+std::string any_eos(const text::Tokenizer& tokenizer) {
+  const auto eos = tokenizer.eos_set();
+  return eos.empty() ? std::string() : text_of(tokenizer, eos.front());
+}
+
+/// Parses `folder`/`name` when it is there.
+template <class Parse>
+auto read_config(const fs::path& folder, const char* name, Parse parse) -> decltype(parse("", "")) {
+  const fs::path file = folder / name;
+  if (std::error_code error; !fs::exists(file, error)) return {};
+  QUERN_ASSIGN(const std::string json, os::read_file(file, kConfigLimitBytes));
+  return parse(json, file.string());
+}
+
 Result<TextParts> text_from_folder(const fs::path& folder) {
-  constexpr std::size_t kLimitBytes = 1 << 20;
   TextParts parts;
   QUERN_ASSIGN(parts.tokenizer, text::Tokenizer::from_folder(folder));
   QUERN_ASSIGN(parts.chat_template, text::find_chat_template(folder));
-  const fs::path file = folder / "generation_config.json";
-  if (std::error_code error; fs::exists(file, error)) {
-    QUERN_ASSIGN(const std::string json, os::read_file(file, kLimitBytes));
-    QUERN_ASSIGN(parts.generation, formats::parse_generation_config(json, file.string()));
-  }
+  QUERN_ASSIGN(parts.generation, read_config(folder, "generation_config.json", formats::parse_generation_config));
+  QUERN_ASSIGN(const formats::TokenizerConfig config,
+               read_config(folder, "tokenizer_config.json", formats::parse_tokenizer_config));
+  parts.bos = config.bos_token.value_or(text_of(*parts.tokenizer, parts.tokenizer->bos()));
+  parts.eos = config.eos_token.value_or(any_eos(*parts.tokenizer));
+  if (config.pad_token) parts.others["pad_token"] = *config.pad_token;
+  if (config.unk_token) parts.others["unk_token"] = *config.unk_token;
   return parts;
 }
 
@@ -42,6 +68,9 @@ Result<TextParts> text_from_gguf(const fs::path& path) {
   QUERN_ASSIGN(const formats::GgufFile file, formats::GgufFile::open(path));
   QUERN_ASSIGN(parts.tokenizer, text::Tokenizer::from_gguf(file));
   QUERN_ASSIGN(parts.chat_template, text::find_chat_template(file));
+  QUERN_ASSIGN(const std::optional<std::int64_t> eos, file.integer("tokenizer.ggml.eos_token_id"));
+  parts.bos = text_of(*parts.tokenizer, parts.tokenizer->bos());
+  parts.eos = eos ? text_of(*parts.tokenizer, static_cast<text::TokenId>(*eos)) : any_eos(*parts.tokenizer);
   return parts;
 }
 
@@ -58,19 +87,6 @@ Result<TextParts> load_text(const EngineOptions& options) {
   std::error_code error;
   if (fs::is_directory(path, error)) return text_from_folder(path);
   return text_from_gguf(path);
-}
-
-Result<std::unique_ptr<const text::ChatTemplate>> parse_template(const std::optional<std::string>& source,
-                                                                 const text::Tokenizer& tokenizer) {
-  if (!source) return nullptr;
-  const auto text_of = [&](std::optional<text::TokenId> id) {
-    return id ? tokenizer.token_text(*id).value_or("") : std::string();
-  };
-  const auto eos = tokenizer.eos_set();
-  QUERN_ASSIGN(auto parsed,
-               text::ChatTemplate::parse(*source, text_of(tokenizer.bos()),
-                                         text_of(eos.empty() ? std::nullopt : std::optional(eos.front()))));
-  return std::unique_ptr<const text::ChatTemplate>(std::move(parsed));
 }
 
 sampling::SamplingParams model_defaults(const formats::GenerationConfig& config) {
@@ -96,8 +112,9 @@ Result<std::unique_ptr<Engine>> start_engine(const EngineOptions& options, const
   QUERN_ASSIGN(TextParts text, load_text(options));
   EngineParts parts;
   parts.tokenizer = std::move(text.tokenizer);
-  QUERN_ASSIGN(parts.chat_template,
-               parse_template(options.chat_template ? options.chat_template : text.chat_template, *parts.tokenizer));
+  if (const auto& source = options.chat_template ? options.chat_template : text.chat_template) {
+    QUERN_ASSIGN(parts.chat_template, text::ChatTemplate::parse(*source, text.bos, text.eos, text.others));
+  }
   sampling::SamplingParams defaults = model_defaults(text.generation);
   if (options.change_defaults) options.change_defaults(defaults);
   QUERN_TRY(sampling::check_params(defaults, parts.tokenizer->vocab_size()));
