@@ -13,9 +13,10 @@ namespace {
 
 using tests::Collector;
 
-std::unique_ptr<Engine> start(int threads) {
+std::unique_ptr<Engine> start(int threads, bool exact) {
   EngineOptions options;
   options.threads = threads;
+  options.exact = exact;
   options.context = 256;
   options.model = test::starter_model()->string();
   options.model_id = "starter";
@@ -46,7 +47,9 @@ class StarterEngine : public testing::Test {
 };
 
 TEST_F(StarterEngine, CompletesAndChats) {
-  const auto engine = start(2);
+  // With f32 activations: the chat's first token leads by 0.08 only, which int8 activations may turn
+  // (docs/accuracy.md).
+  const auto engine = start(2, true);
   ASSERT_TRUE(engine);
   EXPECT_EQ(engine->info().id, "starter");
   EXPECT_EQ(engine->info().context, 256);
@@ -71,7 +74,7 @@ TEST_F(StarterEngine, AnswersAreBitEqualWhateverTheThreads) {
   std::string text;
   std::vector<float> logprobs;
   for (const int threads : {1, 2}) {
-    const auto engine = start(threads);
+    const auto engine = start(threads, false);
     ASSERT_TRUE(engine);
     Collector reply;
     ASSERT_TRUE(engine->chat(question(), reply.sink(), {}));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "quern/base/check.h"
 #include "quern/execution/batch_runner.h"
 #include "quern/model/model.h"
 
@@ -49,14 +50,21 @@ class ScriptedModel final : public model::Model {
     std::size_t output = 0;
     for (const ops::BatchRow& row : batch.rows) {
       for (std::int32_t i = 0; i < row.tokens; ++i) {
-        *slot(kv.back(), row, row.first_position + i) =
-            static_cast<float>(batch.tokens[static_cast<std::size_t>(row.first_token + i)]);
+        for (const ops::KvLayer& layer : kv) {
+          const auto token = static_cast<float>(batch.tokens[static_cast<std::size_t>(row.first_token + i)]);
+          *slot(layer.keys, row, row.first_position + i) = token;
+          *slot(layer.values, row, row.first_position + i) = token;
+        }
       }
       for (; output < batch.outputs.size() && batch.outputs[output] < row.first_token + row.tokens; ++output) {
         std::vector<std::int32_t> history;
         const std::int32_t end = row.first_position + batch.outputs[output] - row.first_token + 1;
         for (std::int32_t position = 0; position < end; ++position) {
-          history.push_back(static_cast<std::int32_t>(*slot(kv.back(), row, position)));
+          for (const ops::KvLayer& layer : kv) {
+            QUERN_CHECK(*slot(layer.keys, row, position) == *slot(kv.back().values, row, position));
+            QUERN_CHECK(*slot(layer.values, row, position) == *slot(kv.back().values, row, position));
+          }
+          history.push_back(static_cast<std::int32_t>(*slot(kv.back().values, row, position)));
         }
         for (std::int32_t token = 0; token < config_.vocab; ++token) {
           logits[output * static_cast<std::size_t>(config_.vocab) + static_cast<std::size_t>(token)] =
@@ -72,9 +80,9 @@ class ScriptedModel final : public model::Model {
   std::function<void(const ops::Batch&)> before_pass;
 
  private:
-  static float* slot(const ops::KvLayer& layer, const ops::BatchRow& row, std::int32_t position) {
+  static float* slot(std::byte* plane, const ops::BatchRow& row, std::int32_t position) {
     const auto page = static_cast<std::size_t>(row.pages[static_cast<std::size_t>(position / ops::kPageTokens)]);
-    return reinterpret_cast<float*>(layer.values) + page * ops::kPageTokens +
+    return reinterpret_cast<float*>(plane) + page * ops::kPageTokens +
            static_cast<std::size_t>(position % ops::kPageTokens);
   }
 
