@@ -1,6 +1,6 @@
 // From messages to a prompt: what a template sees, where a last message is left open, and which text is only text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use minijinja::value::Value;
 use serde_json::{Map, Value as Json};
@@ -226,18 +226,18 @@ impl<'a> Specials<'a> {
     }
 }
 
-/// A character that occurs in none of the texts: a noncharacter, or one for private use where all those are taken.
+/// A character that occurs in none of the texts. It's a letter that no rule of printing, casing or normalization changes:
+/// a hieroglyph of Anatolia, or of Egypt where all those are taken.
 fn unused_character(json: &[&[u8]], source: &str) -> Result<char> {
-    // JSON may spell a character as an escape; a text that has any of its own is read, not searched.
-    let taken: std::collections::HashSet<char> =
-        json.iter().flat_map(|json| characters(json)).chain(source.chars()).filter(|c| *c >= '\u{e000}').collect();
-    let candidates = ('\u{fdd0}'..='\u{fdef}').chain('\u{f0000}'..='\u{ffffd}').chain('\u{100000}'..='\u{10fffd}');
-    candidates
-        .into_iter()
+    let taken: HashSet<char> =
+        json.iter().flat_map(|json| characters(json)).chain(source.chars()).filter(|c| *c >= '\u{13000}').collect();
+    ('\u{14400}'..='\u{14646}')
+        .chain('\u{13000}'..='\u{1342e}')
         .find(|c| !taken.contains(c))
-        .ok_or_else(|| Error::Invalid("messages use every character there is".into()))
+        .ok_or_else(|| Error::Invalid("messages with every hieroglyph there is".into()))
 }
 
+/// JSON may spell a character as an escape, so that its strings are read, not searched.
 fn characters(json: &[u8]) -> Vec<char> {
     fn collect(value: &Json, out: &mut Vec<char>) {
         match value {

@@ -76,13 +76,24 @@ impl ChatTemplate {
 fn adapt(instructions: &mut Instructions<'static>) {
     const NOT_CACHED: u8 = !0;
     let mut index = 0;
+    let mut key_is_method = false; // the last instruction loads the name of a dict's method
     while let Some(instruction) = instructions.get_mut(index) {
         let replaced = match *instruction {
             Instruction::Rem => Some(Instruction::ApplyFilter(environment::REMAINDER, Some(2), NOT_CACHED)),
+            Instruction::StringConcat => {
+                Some(Instruction::ApplyFilter(environment::CONCATENATION, Some(2), NOT_CACHED))
+            }
+            Instruction::GetItem if key_is_method => {
+                Some(Instruction::ApplyFilter(environment::ITEM, Some(2), NOT_CACHED))
+            }
             Instruction::GetAttr(name) => {
                 environment::dict_attribute(name).map(|filter| Instruction::ApplyFilter(filter, Some(1), NOT_CACHED))
             }
             _ => None,
+        };
+        key_is_method = match instruction {
+            Instruction::LoadConst(key) => key.as_str().and_then(environment::dict_attribute).is_some(),
+            _ => false,
         };
         if let Some(replaced) = replaced {
             *instruction = replaced;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::formatting::{FormatStyle, format};
-use minijinja::value::{Kwargs, Object, Value, ValueKind, from_args};
+use minijinja::formatting::FormatStyle;
+use minijinja::value::{Kwargs, Object, ObjectRepr, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, ErrorKind, Output, State};
 
 use crate::json_text::{self, JsonStyle};
@@ -25,6 +25,10 @@ impl std::error::Error for Refusal {}
 
 /// The filter that `%` becomes.
 pub const REMAINDER: &str = "%";
+/// The filter that `~` becomes.
+pub const CONCATENATION: &str = "~";
+/// The filter that a subscript becomes when dicts have a method of its name.
+pub const ITEM: &str = "[]";
 
 /// The filter that an attribute becomes when dicts have a method of its name.
 pub fn dict_attribute(name: &str) -> Option<&'static str> {
@@ -43,6 +47,8 @@ pub fn make() -> Environment<'static> {
     environment.add_filter("string", to_string);
     environment.add_filter("join", join);
     environment.add_filter(REMAINDER, remainder);
+    environment.add_filter(CONCATENATION, concatenation);
+    environment.add_filter(ITEM, item);
     for (method, filter) in DICT_METHODS {
         environment.add_filter(*filter, move |state: &mut State, value: &Value| attribute(state, value, method));
     }
@@ -58,20 +64,20 @@ pub fn add_moment(environment: &mut Environment<'static>, now_s: i64, sentinel: 
 
 /// Prints as Python's str() does.
 fn write_value(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
-    out.write_str(&python::text(value)).map_err(Error::from)
+    out.write_str(&python::text(value)?).map_err(Error::from)
 }
 
-fn to_string(value: &Value) -> String {
+fn to_string(value: &Value) -> Result<String, Error> {
     python::text(value)
 }
 
-fn escape(value: &Value) -> Value {
-    if value.is_safe() { value.clone() } else { force_escape(value) }
+fn escape(value: &Value) -> Result<Value, Error> {
+    if value.is_safe() { Ok(value.clone()) } else { force_escape(value) }
 }
 
-fn force_escape(value: &Value) -> Value {
+fn force_escape(value: &Value) -> Result<Value, Error> {
     let mut out = String::new();
-    for c in python::text(value).chars() {
+    for c in python::text(value)?.chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -81,11 +87,11 @@ fn force_escape(value: &Value) -> Value {
             _ => out.push(c),
         }
     }
-    Value::from_safe_string(out)
+    Ok(Value::from_safe_string(out))
 }
 
 fn join(state: &mut State, value: &Value, separator: Option<Value>, options: Kwargs) -> Result<Value, Error> {
-    let separator = separator.or(options.get("d")?).map_or_else(String::new, |value| python::text(&value));
+    let separator = separator.or(options.get("d")?).map_or_else(|| Ok(String::new()), |value| python::text(&value))?;
     let attribute: Option<Value> = options.get("attribute")?;
     options.assert_all_used()?;
     let items = match attribute {
@@ -97,7 +103,7 @@ fn join(state: &mut State, value: &Value, separator: Option<Value>, options: Kwa
     };
     let mut out = String::new();
     for (index, item) in items.try_iter()?.enumerate() {
-        let text = python::text(&item);
+        let text = python::text(&item)?;
         state.consume_fuel((text.len() + separator.len()) as u64 / 64)?;
         if index > 0 {
             out.push_str(&separator);
@@ -107,6 +113,10 @@ fn join(state: &mut State, value: &Value, separator: Option<Value>, options: Kwa
     Ok(Value::from(out))
 }
 
+fn concatenation(left: &Value, right: &Value) -> Result<String, Error> {
+    Ok(python::text(left)? + &python::text(right)?)
+}
+
 /// `%`: of a string, printf's; of numbers, Python's, which has the divisor's sign.
 fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
     if let Some(pattern) = left.as_str() {
@@ -114,7 +124,7 @@ fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
             ValueKind::Seq if python::is_tuple(right) => right.try_iter()?.collect(),
             _ => vec![right.clone()],
         };
-        return format(FormatStyle::Printf, pattern, &arguments).map(Value::from);
+        return python::formatted(FormatStyle::Printf, pattern, &arguments);
     }
     let unsupported = || Error::new(ErrorKind::InvalidOperation, "% of what are no numbers");
     if let (true, true) = (left.is_integer(), right.is_integer()) {
@@ -142,6 +152,10 @@ struct BoundMethod {
 }
 
 impl Object for BoundMethod {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
     fn call(self: &Arc<Self>, state: &mut State, arguments: &[Value]) -> Result<Value, Error> {
         self.value.call_method(state, self.name, arguments)
     }
@@ -154,8 +168,20 @@ fn attribute(_: &mut State, value: &Value, name: &'static str) -> Result<Value, 
     value.get_attr(name)
 }
 
+/// A subscript finds an item first, and a method where there is none.
+fn item(value: &Value, key: &Value) -> Result<Value, Error> {
+    let found = value.get_item(key)?;
+    let method = key.as_str().and_then(|key| DICT_METHODS.iter().find(|(method, _)| *method == key));
+    match method {
+        Some((name, _)) if found.is_undefined() && value.kind() == ValueKind::Map => {
+            Ok(Value::from_object(BoundMethod { value: value.clone(), name: *name }))
+        }
+        _ => Ok(found),
+    }
+}
+
 fn raise_exception(message: &Value) -> Result<Value, Error> {
-    let refusal = Refusal(python::text(message));
+    let refusal = Refusal(python::text(message)?);
     Err(Error::new(ErrorKind::InvalidOperation, "the template refused").with_source(refusal))
 }
 

@@ -36,10 +36,11 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn value(&mut self, value: &Value) -> Result<(), Error> {
+        python::check_size(&self.out)?;
         match value.kind() {
             ValueKind::None => self.out.push_str("null"),
             ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => self.out.push_str(&number(value)),
+            ValueKind::Number => self.out.push_str(&number(value)?),
             ValueKind::String => self.string(value.as_str().unwrap_or_default()),
             ValueKind::Seq => {
                 let items: Vec<Value> = value.try_iter()?.collect();
@@ -128,8 +129,8 @@ impl Writer<'_> {
     }
 }
 
-fn number(value: &Value) -> String {
-    match f64::try_from(value.clone()) {
+fn number(value: &Value) -> Result<String, Error> {
+    Ok(match f64::try_from(value.clone()) {
         Ok(float) if !value.is_integer() && float.is_nan() => "NaN".into(),
         Ok(float) if !value.is_integer() && float.is_infinite() => {
             if float > 0.0 {
@@ -138,8 +139,8 @@ fn number(value: &Value) -> String {
                 "-Infinity".into()
             }
         }
-        _ => python::text(value),
-    }
+        _ => return python::text(value),
+    })
 }
 
 fn key_text(key: &Value) -> Result<String, Error> {
@@ -147,7 +148,7 @@ fn key_text(key: &Value) -> Result<String, Error> {
         ValueKind::String => Ok(key.as_str().unwrap_or_default().to_string()),
         ValueKind::None => Ok("null".into()),
         ValueKind::Bool => Ok(if key.is_true() { "true" } else { "false" }.into()),
-        ValueKind::Number => Ok(number(key)),
+        ValueKind::Number => number(key),
         kind => Err(not_serializable(kind)),
     }
 }

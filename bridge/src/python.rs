@@ -3,22 +3,29 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
+use minijinja::formatting::{FormatStyle, format};
 use minijinja::value::{Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat;
 use regex::Regex;
 
-/// What str() gives.
-pub fn text(value: &Value) -> String {
-    match value.kind() {
+/// What str() gives; an error for what is nested too deeply or too large.
+pub fn text(value: &Value) -> Result<String, Error> {
+    Ok(match value.kind() {
         ValueKind::String => value.as_str().unwrap_or_default().to_string(),
         ValueKind::Number | ValueKind::Seq | ValueKind::Map => {
             let mut out = String::new();
-            write_repr(value, &mut out, 0);
+            write_repr(value, &mut out, 0)?;
             out
         }
         _ => value.to_string(),
-    }
+    })
+}
+
+/// A list that holds another twice, and so on, is small but its text isn't.
+pub fn check_size(text: &str) -> Result<(), Error> {
+    const MOST_BYTES: usize = 128 << 20;
+    if text.len() > MOST_BYTES { Err(Error::from(ErrorKind::OutOfFuel)) } else { Ok(()) }
 }
 
 pub fn is_tuple(value: &Value) -> bool {
@@ -30,13 +37,13 @@ pub fn is_namespace(value: &Value) -> bool {
     value.as_object().is_some_and(|object| object.type_name().contains("Namespace"))
 }
 
-/// Deeper than any request's JSON may be; what lies below is cut.
+/// Deeper than any request's JSON may be.
 const MAX_DEPTH: usize = 256;
 
-fn write_repr(value: &Value, out: &mut String, depth: usize) {
+fn write_repr(value: &Value, out: &mut String, depth: usize) -> Result<(), Error> {
+    check_size(out)?;
     if depth > MAX_DEPTH {
-        out.push_str("...");
-        return;
+        return Err(Error::new(ErrorKind::InvalidOperation, "a value nested too deeply"));
     }
     match value.kind() {
         ValueKind::String => write_quoted(value.as_str().unwrap_or_default(), out),
@@ -52,7 +59,7 @@ fn write_repr(value: &Value, out: &mut String, depth: usize) {
                 if count > 0 {
                     out.push_str(", ");
                 }
-                write_repr(&item, out, depth + 1);
+                write_repr(&item, out, depth + 1)?;
                 count += 1;
             }
             if tuple && count == 1 {
@@ -66,15 +73,16 @@ fn write_repr(value: &Value, out: &mut String, depth: usize) {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                write_repr(&key, out, depth + 1);
+                write_repr(&key, out, depth + 1)?;
                 out.push_str(": ");
-                write_repr(&value.get_item(&key).unwrap_or_default(), out, depth + 1);
+                write_repr(&value.get_item(&key)?, out, depth + 1)?;
             }
             out.push('}');
         }
         ValueKind::Undefined => out.push_str("Undefined"),
         _ => out.push_str(&value.to_string()),
     }
+    Ok(())
 }
 
 /// The shortest text that reads back as the number, in Python's spelling.
@@ -128,6 +136,18 @@ fn is_printable(c: char) -> bool {
     c == ' ' || ('!'..='~').contains(&c) || !HIDDEN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
+/// printf's and str.format's formatting. Widths are bounded, since the engine pads first and counts afterwards: at most
+/// four digits, and none that come from an argument.
+pub fn formatted(style: FormatStyle, pattern: &str, arguments: &[Value]) -> Result<Value, Error> {
+    static UNBOUNDED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"[0-9]{5}|%[^%A-Za-z]*\*|\{[^{}]*\{").expect("a valid expression"));
+    let plain = pattern.replace("{{", "");
+    if UNBOUNDED.is_match(if style == FormatStyle::Printf { pattern } else { &plain }) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "a format with a width above 9999 or from an argument"));
+    }
+    format(style, pattern, arguments).map(Value::from)
+}
+
 /// Methods of Python's types that the engine lacks.
 pub fn method(state: &mut State, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let unknown = match value.as_str() {
@@ -156,6 +176,7 @@ fn string_method(text: &str, name: &str, arguments: &[Value]) -> Result<Value, E
                 _ => text.trim_end_matches(dropped),
             }))
         }
+        "format" => formatted(FormatStyle::StrFormat, text, arguments),
         "removeprefix" => {
             let (prefix,): (&str,) = from_args(arguments)?;
             Ok(Value::from(text.strip_prefix(prefix).unwrap_or(text)))
@@ -189,7 +210,7 @@ fn rsplit(text: &str, arguments: &[Value]) -> Result<Value, Error> {
     let mut parts: Vec<&str> = Vec::new();
     let mut rest = text;
     if separator.is_none() {
-        rest = rest.trim_matches(is_space);
+        rest = rest.trim_end_matches(is_space);
     }
     while parts.len() < most {
         let found = match separator {
@@ -220,9 +241,9 @@ mod tests {
 
     #[test]
     fn strings_print_quoted_inside_lists_only() {
-        assert_eq!(text(&Value::from("it's")), "it's");
+        assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
         assert_eq!(
-            text(&Value::from(vec!["it's", "a\"'b", "\n\u{0}\u{a0}\u{301}\u{e000}\u{1f600}"])),
+            text(&Value::from(vec!["it's", "a\"'b", "\n\u{0}\u{a0}\u{301}\u{e000}\u{1f600}"])).unwrap(),
             "[\"it's\", 'a\"\\'b', '\\n\\x00\\xa0\u{301}\\ue000\u{1f600}']"
         );
     }
@@ -232,7 +253,7 @@ mod tests {
         for (float, expected) in
             [(1.0, "1.0"), (1e16, "1e+16"), (1.5e-7, "1.5e-07"), (1e-5, "1e-05"), (0.0001, "0.0001"), (1e22, "1e+22")]
         {
-            assert_eq!(text(&Value::from(float)), expected);
+            assert_eq!(text(&Value::from(float)).unwrap(), expected);
         }
     }
 }

@@ -1,10 +1,11 @@
 // A template's source, rewritten where its spelling is not the parser's.
 
 /// `{% generation %}` marks what an assistant said, for training: its content stays, in a scope of its own, and the tags
-/// go. Everything else is left as it is, line for line.
+/// go. Lines end with a newline, whatever they ended with, and the one behind `{% raw %}` is part of its text.
 pub fn prepare(source: &str) -> String {
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let mut out = String::with_capacity(source.len());
-    let mut rest = source;
+    let mut rest = source.as_str();
     while let Some(begin) = rest.find("{%").into_iter().chain(rest.find("{#")).chain(rest.find("{{")).min() {
         let (text, tag) = rest.split_at(begin);
         out.push_str(text);
@@ -24,6 +25,9 @@ pub fn prepare(source: &str) -> String {
             "endgeneration" => out.push_str(&tag.replacen("endgeneration", "endwith", 1)),
             "raw" => {
                 out.push_str(tag);
+                if rest.starts_with('\n') && !tag.ends_with("-%}") {
+                    out.push('\n'); // the parser drops one
+                }
                 let end = end_of_raw(rest);
                 out.push_str(&rest[..end]);
                 rest = &rest[end..];
@@ -76,6 +80,13 @@ mod tests {
     fn generation_tags_become_scopes() {
         assert_eq!(prepare("a{%- generation -%} x {% endgeneration %}b"), "a{%- with -%} x {% endwith %}b");
         assert_eq!(prepare("{%+generation%}\n"), "{%+with%}\n");
+    }
+
+    #[test]
+    fn lines_end_as_the_parser_knows_them() {
+        assert_eq!(prepare("a\r\nb\rc"), "a\nb\nc");
+        assert_eq!(prepare("{% raw %}\nx{% endraw %}\n"), "{% raw %}\n\nx{% endraw %}\n");
+        assert_eq!(prepare("{% raw -%}\nx{% endraw %}"), "{% raw -%}\nx{% endraw %}");
     }
 
     #[test]

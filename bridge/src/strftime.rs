@@ -58,6 +58,20 @@ impl Moment {
         }
     }
 
+    /// The year and week that the day's Thursday lies in.
+    fn iso_week(&self) -> (i64, i64) {
+        let ends_on = |year: i64| {
+            (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7) // 4 is Thursday
+        };
+        let weeks_of = |year: i64| if ends_on(year) == 4 || ends_on(year - 1) == 3 { 53 } else { 52 };
+        let from_monday = (self.weekday + 6) % 7;
+        match (self.yearday - from_monday + 10) / 7 {
+            0 => (self.year - 1, weeks_of(self.year - 1)),
+            week if week > weeks_of(self.year) => (self.year + 1, 1),
+            week => (self.year, week),
+        }
+    }
+
     fn hour_of_twelve(&self) -> i64 {
         (self.hour + 11) % 12 + 1
     }
@@ -116,6 +130,8 @@ fn write_directive(moment: &Moment, flag: Option<char>, directive: char, out: &m
         'j' => number(moment.yearday + 1, 3, '0'),
         'u' => number((moment.weekday + 6) % 7 + 1, 1, '0'),
         'w' => number(moment.weekday, 1, '0'),
+        'G' => number(moment.iso_week().0, 1, '0'),
+        'V' => number(moment.iso_week().1, 2, '0'),
         'U' => number((moment.yearday + 7 - moment.weekday) / 7, 2, '0'),
         'W' => number((moment.yearday + 7 - (moment.weekday + 6) % 7) / 7, 2, '0'),
         _ => return write_text(moment, flag, directive, out),
@@ -181,6 +197,10 @@ mod tests {
             "2024-02-29 12:30:05 060 08 09 4 4 24 29|THU|%|%q|%"
         );
         assert_eq!(strftime("%Y-%m-%d %H", -1), "1969-12-31 23");
+        assert_eq!(strftime("%G-%V", moment), "2024-09");
+        assert_eq!(strftime("%G-%V", 1_483_228_800), "2016-52"); // 2017-01-01
+        assert_eq!(strftime("%G-%V", 1_735_603_200), "2025-01"); // 2024-12-31
+        assert_eq!(strftime("%G-%V", 1_609_459_200), "2020-53"); // 2021-01-01
         assert_eq!(strftime("%c", 0), "Thu Jan  1 00:00:00 1970");
     }
 }

@@ -36,9 +36,6 @@ pub struct Tokenizer {
     prefix_id: Option<u32>,
 }
 
-/// Ids above this aren't a vocabulary's; they would only make the table large.
-const MAX_ID: u32 = 1 << 24;
-
 impl Tokenizer {
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(Error::invalid)?;
@@ -46,26 +43,27 @@ impl Tokenizer {
         inner.with_truncation(None).map_err(Error::invalid)?;
         inner.with_padding(None);
         let decoder = serde_json::to_value(inner.get_decoder()).map_err(Error::invalid)?;
-        Self::new(inner, Decoding::from_json(&decoder)?)
+        Self::new(inner, Decoding::from_json(&decoder)?, json.len())
     }
 
-    pub fn new(inner: tokenizers::Tokenizer, decoding: Decoding) -> Result<Self> {
+    /// An id of `most_ids` or above is refused: it would only make the table large.
+    pub fn new(inner: tokenizers::Tokenizer, decoding: Decoding, most_ids: usize) -> Result<Self> {
         let mut plain = inner.get_added_vocabulary().clone();
         plain.set_encode_special_tokens(true);
         let ids = inner.get_vocab(true);
         let prefix_id = prefix_id(&inner)?;
         let mut tokenizer =
             Self { inner, plain, ids, entries: Vec::new(), arena: Vec::new(), special_texts: Vec::new(), prefix_id };
-        tokenizer.fill_table(&decoding)?;
+        tokenizer.fill_table(&decoding, most_ids)?;
         Ok(tokenizer)
     }
 
-    fn fill_table(&mut self, decoding: &Decoding) -> Result<()> {
-        let size = self.ids.values().max().map_or(0, |max| max.saturating_add(1));
-        if size > MAX_ID {
-            return Err(Error::Invalid(format!("token id {} is above {MAX_ID}", size - 1)));
+    fn fill_table(&mut self, decoding: &Decoding, most_ids: usize) -> Result<()> {
+        let size = self.ids.values().max().map_or(0, |max| *max as usize + 1);
+        if size > most_ids {
+            return Err(Error::Invalid(format!("token id {} is too large", size - 1)));
         }
-        self.entries.resize_with(size as usize, || None);
+        self.entries.resize_with(size, || None);
         let added = self.inner.get_added_vocabulary();
         for (text, &id) in &self.ids {
             let special = added.is_special_token(text);
@@ -212,7 +210,7 @@ mod tests {
         let tokenizer = unigram();
         assert_eq!(tokenizer.encode("a<s>a", false, None).unwrap(), [5, 1, 5]);
         assert_eq!(tokenizer.encode("a<s>a", true, None).unwrap(), [5, 2, 3, 4, 5]);
-        assert_eq!(tokenizer.encode("<s>a<\u{fdd0}s>a", false, Some('\u{fdd0}')).unwrap(), [1, 5, 2, 3, 4, 5]);
+        assert_eq!(tokenizer.encode("<s>a<\u{14400}s>a", false, Some('\u{14400}')).unwrap(), [1, 5, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Vocabulary<'_> {
         tokenizer.with_normalizer(parts.normalizer).map_err(Error::invalid)?;
         tokenizer.with_pre_tokenizer(Some(parts.splitter));
         self.add_tokens(&mut tokenizer, |_| true)?;
-        Tokenizer::new(tokenizer, Decoding::byte_level())
+        Tokenizer::new(tokenizer, Decoding::byte_level(), self.tokens.len())
     }
 
     fn listed_merges(&self) -> Result<Vec<(String, String)>> {
@@ -130,7 +130,7 @@ impl Vocabulary<'_> {
         let mut tokenizer = tokenizers::Tokenizer::new(builder.build().map_err(Error::invalid)?);
         tokenizer.with_normalizer(Some(Sequence::new(self.mark_words()?))).map_err(Error::invalid)?;
         self.add_tokens(&mut tokenizer, |_| true)?;
-        Tokenizer::new(tokenizer, Decoding::sentence_piece(self.add_space_prefix))
+        Tokenizer::new(tokenizer, Decoding::sentence_piece(self.add_space_prefix), self.tokens.len())
     }
 
     /// SentencePiece keeps no merges: two tokens merge where their text together is a token, the one with the best
@@ -201,7 +201,7 @@ impl Vocabulary<'_> {
         let mut tokenizer = tokenizers::Tokenizer::new(ModelWrapper::from(model));
         tokenizer.with_normalizer(Some(Sequence::new(steps))).map_err(Error::invalid)?;
         self.add_tokens(&mut tokenizer, |_| true)?;
-        Tokenizer::new(tokenizer, Decoding::sentence_piece(self.add_space_prefix))
+        Tokenizer::new(tokenizer, Decoding::sentence_piece(self.add_space_prefix), self.tokens.len())
     }
 
     /// GGUF marks the tokens that begin a word; the model marks those that don't.
@@ -227,6 +227,6 @@ impl Vocabulary<'_> {
         tokenizer.with_normalizer(Some(normalizer)).map_err(Error::invalid)?;
         tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
         self.add_tokens(&mut tokenizer, is_bracketed)?;
-        Tokenizer::new(tokenizer, Decoding::word_piece())
+        Tokenizer::new(tokenizer, Decoding::word_piece(), self.tokens.len())
     }
 }

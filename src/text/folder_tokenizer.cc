@@ -34,22 +34,19 @@ Result<std::set<TokenId>> read_eos_ids(const std::filesystem::path& folder) {
   return std::set<TokenId>(config.eos_token_ids.begin(), config.eos_token_ids.end());
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Tokenizer>> Tokenizer::from_folder(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "tokenizer.json";
-  QUERN_ASSIGN(const std::optional<std::string> json, read_text_file(path));
-  if (!json) return fail(ErrorCode::kIo, "{}: there is no such file", path.string());
-
+Result<bridge::TokenizerPointer> parse_json(std::string_view json, std::string_view name) {
   quern_tokenizer* made = nullptr;
-  QUERN_TRY(bridge::call(ErrorCode::kInvalidFile, path.string(), [&](quern_buffer* error) {
-    return quern_tokenizer_from_json(bridge::bytes(*json), &made, error);
+  QUERN_TRY(bridge::call(ErrorCode::kInvalidFile, name, [&](quern_buffer* error) {
+    return quern_tokenizer_from_json(bridge::bytes(json), &made, error);
   }));
-  bridge::TokenizerPointer tokenizer(made);
+  return bridge::TokenizerPointer(made);
+}
 
-  QUERN_ASSIGN(const formats::TokenizerConfig config, read_tokenizer_config(folder));
+std::unique_ptr<Tokenizer> make(bridge::TokenizerPointer tokenizer, const formats::TokenizerConfig& config,
+                                std::set<TokenId> eos) {
+  const quern_tokenizer* const made = tokenizer.get();
   BridgeTokenizer::Settings settings;
-  QUERN_ASSIGN(settings.eos, read_eos_ids(folder));
+  settings.eos = std::move(eos);
   if (config.eos_token) {
     if (const auto id = find_token(made, *config.eos_token)) settings.eos.insert(*id);
   }
@@ -58,6 +55,23 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_folder(const std::filesystem:
   if (prefix >= 0 && !settings.bos) settings.bos = prefix;
   settings.add_bos = config.add_bos_token.value_or(prefix >= 0);
   return std::make_unique<BridgeTokenizer>(std::move(tokenizer), std::move(settings));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::from_json(std::string_view json, std::string_view name) {
+  QUERN_ASSIGN(bridge::TokenizerPointer tokenizer, parse_json(json, name));
+  return make(std::move(tokenizer), {}, {});
+}
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::from_folder(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "tokenizer.json";
+  QUERN_ASSIGN(const std::optional<std::string> json, read_text_file(path));
+  if (!json) return fail(ErrorCode::kIo, "{}: there is no such file", path.string());
+  QUERN_ASSIGN(bridge::TokenizerPointer tokenizer, parse_json(*json, path.string()));
+  QUERN_ASSIGN(const formats::TokenizerConfig config, read_tokenizer_config(folder));
+  QUERN_ASSIGN(std::set<TokenId> eos, read_eos_ids(folder));
+  return make(std::move(tokenizer), config, std::move(eos));
 }
 
 }  // namespace quern::text

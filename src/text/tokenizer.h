@@ -24,6 +24,8 @@ class Tokenizer {
   /// kIo when a file can't be read, kInvalidFile names it and what is wrong, kUnsupportedFormat a kind that isn't
   /// known.
   [[nodiscard]] static Result<std::unique_ptr<Tokenizer>> from_folder(const std::filesystem::path& folder);
+  /// tokenizer.json alone, in memory (fuzzing, tests): BOS as its post-processor says. `name` stands in messages.
+  [[nodiscard]] static Result<std::unique_ptr<Tokenizer>> from_json(std::string_view json, std::string_view name);
   /// GGUF metadata. kUnsupportedFormat names a tokenizer.ggml.model or .pre that isn't known.
   [[nodiscard]] static Result<std::unique_ptr<Tokenizer>> from_gguf(const formats::GgufFile& file);
   virtual ~Tokenizer() = default;
