@@ -24,7 +24,7 @@ pub fn text(value: &Value) -> Result<String, Error> {
 
 /// A list that holds another twice, and so on, is small but its text isn't.
 pub fn check_size(text: &str) -> Result<(), Error> {
-    const MOST_BYTES: usize = 128 << 20;
+    const MOST_BYTES: usize = 8 << 20;
     if text.len() > MOST_BYTES { Err(Error::from(ErrorKind::OutOfFuel)) } else { Ok(()) }
 }
 
