@@ -55,21 +55,12 @@ Result<void> check_groups(const Named& at, const Named& weight, std::int64_t gro
 }
 
 Result<tensor::MatrixView> float_matrix(const Named& weight) {
-  tensor::MatrixView view;
-  switch (weight.tensor.dtype) {
-    case tensor::DType::kF32:
-      view.encoding = tensor::Encoding::kF32;
-      break;
-    case tensor::DType::kF16:
-      view.encoding = tensor::Encoding::kF16;
-      break;
-    case tensor::DType::kBf16:
-      view.encoding = tensor::Encoding::kBf16;
-      break;
-    default:
-      return weight.error(ErrorCode::kUnsupportedFormat,
-                          fmt::format("a weight of dtype {}", tensor::dtype_name(weight.tensor.dtype)));
+  const auto encoding = tensor::float_encoding(weight.tensor.dtype);
+  if (!encoding) {
+    return weight.error(ErrorCode::kUnsupportedFormat,
+                        fmt::format("a weight of dtype {}", tensor::dtype_name(weight.tensor.dtype)));
   }
+  tensor::MatrixView view{.encoding = *encoding};
   QUERN_ASSIGN(std::tie(view.rows, view.cols), fold(weight));
   view.data = weight.tensor.data;
   return view;

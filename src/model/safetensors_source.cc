@@ -44,21 +44,12 @@ class SafetensorsSource final : public TensorSource {
                   fmt::join(found->shape, ", "), size);
     }
     used_.add(name);
-    tensor::MatrixView view{.rows = 1, .cols = size, .data = found->data};
-    switch (found->dtype) {
-      case tensor::DType::kF32:
-        view.encoding = tensor::Encoding::kF32;
-        break;
-      case tensor::DType::kF16:
-        view.encoding = tensor::Encoding::kF16;
-        break;
-      case tensor::DType::kBf16:
-        view.encoding = tensor::Encoding::kBf16;
-        break;
-      default:
-        return fail(ErrorCode::kUnsupportedFormat, "{}: '{}' is {}, expected F32, F16 or BF16", tensors_.name(), name,
-                    tensor::dtype_name(found->dtype));
+    const auto encoding = tensor::float_encoding(found->dtype);
+    if (!encoding) {
+      return fail(ErrorCode::kUnsupportedFormat, "{}: '{}' is {}, expected F32, F16 or BF16", tensors_.name(), name,
+                  tensor::dtype_name(found->dtype));
     }
+    const tensor::MatrixView view{.encoding = *encoding, .rows = 1, .cols = size, .data = found->data};
     std::vector<float> values(static_cast<std::size_t>(size));
     tensor::dequantize_row(view, 0, values.data());
     return values;

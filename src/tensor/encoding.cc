@@ -160,6 +160,19 @@ std::string_view encoding_name(Encoding encoding) {
   return row_of(encoding).name;
 }
 
+std::optional<Encoding> float_encoding(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return Encoding::kF32;
+    case DType::kF16:
+      return Encoding::kF16;
+    case DType::kBf16:
+      return Encoding::kBf16;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::size_t MatrixView::row_bytes() const {
   if (encoding == Encoding::kAffine) return static_cast<std::size_t>(cols) * static_cast<std::size_t>(bits) / 8;
   const Row& row = row_of(encoding);

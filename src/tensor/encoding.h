@@ -32,6 +32,8 @@ enum class Encoding : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view encoding_name(Encoding encoding);
+/// The plain encoding of an element type; nothing for those that weights aren't stored in.
+[[nodiscard]] std::optional<Encoding> float_encoding(DType dtype);
 
 /// A weight matrix [rows, cols], row-major, in a file's bytes. Borrows them; they were bounds-checked by the parser.
 struct MatrixView {
