@@ -31,13 +31,15 @@ server::ServerOptions server_options(const Options& options, const std::string& 
 
 void say_ready(const std::string& address, const engine::ModelInfo& info) {
   fmt::print("ready: {} serves {}\n", address, info.id);
+  constexpr std::string_view kJson = "-H 'Content-Type: application/json'";
   if (info.has_chat_template) {
     fmt::print(
-        "try: curl {}/v1/chat/completions -d '{{\"messages\": [{{\"role\": \"user\", \"content\": \"Hello!\"}}], "
+        "try: curl {}/v1/chat/completions {} -d '{{\"messages\": [{{\"role\": \"user\", \"content\": \"Hello!\"}}], "
         "\"stream\": true}}'\n",
-        address);
+        address, kJson);
   } else {
-    fmt::print("try: curl {}/v1/completions -d '{{\"prompt\": \"Once upon a time\", \"max_tokens\": 32}}'\n", address);
+    fmt::print("try: curl {}/v1/completions {} -d '{{\"prompt\": \"Once upon a time\", \"max_tokens\": 32}}'\n",
+               address, kJson);
   }
   std::fflush(stdout);
 }
