@@ -18,7 +18,7 @@
 
 namespace quern::engine {
 
-enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
+enum class FinishReason : std::uint8_t { kStop, kLength };
 
 /// What a reply is made with, beside its prompt. A field that the request left out has the model's default already
 /// (ModelInfo::defaults), and `sampling.seed` a random one.

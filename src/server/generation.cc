@@ -90,7 +90,6 @@ void Generation::apply(ReplyChannel::Item&& item) {
     pending_ += plan_.writer->text(
         {choice_of(delta->choice), std::move(delta->text), wire_logprobs(std::move(delta->logprobs))});
   } else if (const auto* finished = std::get_if<engine::ChoiceFinished>(&item.event)) {
-    if (finished->reason == engine::FinishReason::kCancelled) return;  // the failure follows
     const bool stopped = finished->reason == engine::FinishReason::kStop;
     pending_ += plan_.writer->finish(choice_of(finished->choice),
                                      stopped ? wire::FinishReason::kStop : wire::FinishReason::kLength);
