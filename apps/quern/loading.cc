@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <random>
 
 #include "progress.h"
 #include "quern/os/file.h"
+#include "quern/os/random.h"
 #include "quern/text/chat_template.h"
 #include "values.h"
 
@@ -73,12 +73,7 @@ Result<std::shared_ptr<engine::Engine>> load_engine(const Options& options, cons
 engine::GenerateOptions generate_options(const Options& options, const engine::Engine& engine) {
   engine::GenerateOptions result;
   result.sampling = engine.info().defaults;
-  if (options.sampling.seed) {
-    result.sampling.seed = *options.sampling.seed;
-  } else {
-    std::random_device device;
-    result.sampling.seed = (std::uint64_t{device()} << 32U) | device();
-  }
+  result.sampling.seed = options.sampling.seed ? *options.sampling.seed : os::random_bits();
   result.max_tokens = options.max_tokens;
   result.stops = options.stops;
   return result;

@@ -13,9 +13,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 
 #include "quern/os/descriptor.h"
+#include "quern/os/system_reason.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -23,10 +23,6 @@ namespace quern::os {
 namespace {
 
 constexpr int kKillAfterMs = 3000;
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 /// Splits what arrives into lines.
 class LineSplitter {
@@ -96,7 +92,7 @@ Result<pid_t> spawn(const ChildCommand& command, int output) {
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return pid;
   return fail(error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, "can't run {}: {}", command.argv.front(),
-              reason(error));
+              system_reason(error));
 }
 
 /// Reads what has come. False at the end of the output.
@@ -120,11 +116,11 @@ ChildExit reap(pid_t pid) {
 Result<ChildExit> run_child(const ChildCommand& command, const CancellationToken& cancellation) {
   std::array<int, 2> pipe_ends = {-1, -1};
   if (command.on_line && ::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
-    return fail(ErrorCode::kIo, "pipe: {}", reason(errno));
+    return fail(ErrorCode::kIo, "pipe: {}", system_reason(errno));
   Descriptor output(pipe_ends[0]);
   Descriptor childs_end(pipe_ends[1]);
   const Descriptor wake(::eventfd(0, EFD_CLOEXEC));
-  if (!wake.valid()) return fail(ErrorCode::kIo, "eventfd: {}", reason(errno));
+  if (!wake.valid()) return fail(ErrorCode::kIo, "eventfd: {}", system_reason(errno));
 
   QUERN_ASSIGN(const pid_t pid, spawn(command, childs_end.valid() ? childs_end.value() : STDERR_FILENO));
   childs_end.reset();
@@ -133,7 +129,7 @@ Result<ChildExit> run_child(const ChildCommand& command, const CancellationToken
     const int error = errno;
     ::kill(-pid, SIGKILL);
     reap(pid);
-    return fail(ErrorCode::kIo, "pidfd_open: {}", reason(error));
+    return fail(ErrorCode::kIo, "pidfd_open: {}", system_reason(error));
   }
   const auto subscription = cancellation.subscribe([&wake](const Error&) {
     const std::uint64_t one = 1;

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <memory>
 #include <span>
-#include <system_error>
 #include <vector>
 
 #include "quern/os/descriptor.h"
+#include "quern/os/system_reason.h"
 
 namespace quern::os {
 namespace {
@@ -27,7 +27,7 @@ struct FreeContext {
 Result<std::string> sha256_file(const std::filesystem::path& path, const CancellationToken& cancellation) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto refused = [&](std::string_view what) {
-    return fail(ErrorCode::kIo, "can't {} {}: {}", what, path.string(), std::generic_category().message(errno));
+    return fail(ErrorCode::kIo, "can't {} {}: {}", what, path.string(), system_reason(errno));
   };
   if (!file.valid()) return refused("open");
   const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());

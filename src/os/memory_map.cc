@@ -8,44 +8,30 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 #include <utility>
 
+#include "quern/os/descriptor.h"
+#include "quern/os/system_reason.h"
+
 namespace quern::os {
-namespace {
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
-}  // namespace
 
 Result<MemoryMap> MemoryMap::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a named pipe doesn't wait for its other end. It means nothing to a regular file.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), reason(errno));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return fail(ErrorCode::kIo, "can't open {}: {}", path.string(), system_reason(errno));
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) {
-    const int error = errno;
-    ::close(descriptor);
-    return fail(ErrorCode::kIo, "can't read {}: {}", path.string(), reason(error));
+  if (::fstat(file.value(), &status) != 0) {
+    return fail(ErrorCode::kIo, "can't read {}: {}", path.string(), system_reason(errno));
   }
-  if (!S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    return fail(ErrorCode::kIo, "can't map {}: not a regular file", path.string());
-  }
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kIo, "can't map {}: not a regular file", path.string());
   MemoryMap map;
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size != 0) {
-    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    const int error = errno;
-    ::close(descriptor);
-    if (address == MAP_FAILED)
-      return fail(ErrorCode::kIo, "can't map {} ({} bytes): {}", path.string(), size, reason(error));
-    map.bytes_ = {static_cast<const std::byte*>(address), size};
-  } else {
-    ::close(descriptor);
+  if (size == 0) return map;
+  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value(), 0);
+  if (address == MAP_FAILED) {
+    return fail(ErrorCode::kIo, "can't map {} ({} bytes): {}", path.string(), size, system_reason(errno));
   }
+  map.bytes_ = {static_cast<const std::byte*>(address), size};
   return map;
 }
 

@@ -10,7 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
+
+#include "quern/os/system_reason.h"
 
 namespace quern::os {
 
@@ -24,7 +25,7 @@ Result<SignalWatch> SignalWatch::make() {
   Descriptor signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   Descriptor wake(::eventfd(0, EFD_CLOEXEC));
   if (signals.valid() && wake.valid()) return SignalWatch(std::move(signals), std::move(wake));
-  return fail(ErrorCode::kIo, "can't watch signals: {}", std::generic_category().message(errno));
+  return fail(ErrorCode::kIo, "can't watch signals: {}", system_reason(errno));
 }
 
 std::optional<int> SignalWatch::wait() {

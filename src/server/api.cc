@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include "quern/base/check.h"
+#include "quern/os/random.h"
 
 namespace quern::server {
 namespace {
@@ -66,7 +66,7 @@ Result<void> check_media(const HttpRequest& head) {
 engine::GenerateOptions engine_options(const wire::GenerationFields& fields) {
   engine::GenerateOptions options;
   options.sampling = fields.sampling;
-  options.sampling.seed = fields.seed ? *fields.seed : random_bits();
+  options.sampling.seed = fields.seed ? *fields.seed : os::random_bits();
   options.max_tokens = fields.max_tokens;
   options.min_tokens = fields.min_tokens;
   options.ignore_eos = fields.ignore_eos;
@@ -203,7 +203,7 @@ Result<void> Api::check_model(const std::string& name, const engine::ModelInfo& 
 GenerationPlan Api::plan(const wire::ReplyFields& reply, const wire::GenerationFields& fields, wire::ReplyKind kind,
                          std::size_t requests, const engine::ModelInfo& info) const {
   wire::ReplyHeader header{.kind = kind,
-                           .id = fmt::format("{:016x}", random_bits()),
+                           .id = fmt::format("{:016x}", os::random_bits()),
                            .model = reply.model.empty() ? info.id : reply.model,
                            .created_s = unix_seconds(clock_),
                            .choices = static_cast<std::int32_t>(requests) * fields.n,
@@ -245,17 +245,12 @@ Result<Api::Answer> Api::complete(const HttpRequest& request) const {
   return made;
 }
 
-std::uint64_t random_bits() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32U) | device();
-}
-
 std::string request_id(const HttpRequest& request) {
   constexpr std::size_t kLongest = 128;
   const std::string_view given = request.header("x-request-id");
   const bool fit = !given.empty() && given.size() <= kLongest &&
                    std::ranges::all_of(given, [](char c) { return c > ' ' && c < '\x7f'; });
-  return fit ? std::string(given) : fmt::format("req-{:016x}", random_bits());
+  return fit ? std::string(given) : fmt::format("req-{:016x}", os::random_bits());
 }
 
 }  // namespace quern::server

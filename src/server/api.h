@@ -63,8 +63,6 @@ class Api {
   bool draining_ = false;
 };
 
-/// 64 bits from the system's random source.
-[[nodiscard]] std::uint64_t random_bits();
 /// The request's own x-request-id when it is fit to be sent back, else a made one.
 [[nodiscard]] std::string request_id(const HttpRequest& request);
 

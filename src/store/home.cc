@@ -7,6 +7,8 @@
 #include <string>
 #include <system_error>
 
+#include "quern/os/system_reason.h"
+
 namespace quern::store {
 
 std::filesystem::path Home::job_log(std::string_view id) const {
@@ -21,7 +23,7 @@ Result<void> ensure_folder(const std::filesystem::path& folder) {
     const int error = errno;
     std::error_code ignored;
     if (std::filesystem::is_directory(made, ignored)) continue;
-    return fail(ErrorCode::kIo, "can't make the folder {}: {}", made.string(), std::generic_category().message(error));
+    return fail(ErrorCode::kIo, "can't make the folder {}: {}", made.string(), os::system_reason(error));
   }
   return {};
 }
